@@ -193,12 +193,16 @@ def described(error: BaseException) -> str:
 
 
 def add_note(error: BaseException, note: str) -> None:
-    """Add a note that Python prints below the exception; before Python 3.11, which has no notes, print it at once."""
+    """Add a note that Python prints below the exception.
+
+    Python 3.10 does not print notes, so this prints it at once. pytest, which captures that, shows notes itself.
+    """
     if not note:
         return
     if sys.version_info >= (3, 11):
         error.add_note(note)
     else:
+        error.__notes__ = [*getattr(error, "__notes__", ()), note]
         sys.stderr.write(f"{note}\n")
 
 

@@ -19,6 +19,9 @@ DROPS_PYTHON_WORKS = not _HAS_SINGLES
 """Whether C++ drops a work that is a Python object once nothing in Python refers to it."""
 
 
+LIBUV_TAKES_SOCKETS = hasattr(torch.distributed.Store, "queue_push")
+"""Whether the store's server on libuv, which is the default, takes a socket that listens, as since torch 2.8."""
+
 HAS_NCCL2 = hasattr(torch.distributed, "ProcessGroupNCCL2")
 """Whether torch has its newer engine for NCCL, as since 2.15."""
 

@@ -15,6 +15,7 @@ from torch.distributed import DistNetworkError, Store, TCPStore
 
 from collshim.errors import WorldError
 from collshim.settings import service_thread
+from collshim.torch_release import LIBUV_TAKES_SOCKETS
 from collshim.transports.rendezvous.client import StoreSilentError, connect
 from collshim.transports.sockets.addresses import is_loopback, loopback_of
 from collshim.transports.sockets.descriptors import raise_descriptor_limit
@@ -95,7 +96,5 @@ def _serve(host: str, port: int, seconds: float) -> TCPStore:
             listener = socket.create_server((number, port), family=family, backlog=_BACKLOG)
             port = listener.getsockname()[1]
             options["master_listen_fd"] = listener.detach()
-    try:
-        return TCPStore(host, port, is_master=True, **options)
-    except NotImplementedError:  # torch 2.6's libuv server does not accept a socket
-        return TCPStore(host, port, is_master=True, use_libuv=False, **options)
+            options["use_libuv"] = LIBUV_TAKES_SOCKETS
+    return TCPStore(host, port, is_master=True, **options)
