@@ -7,13 +7,13 @@ from torch._C._distributed_c10d import Backend
 from torch.distributed import ProcessGroup
 
 _HAS_SINGLES = hasattr(ProcessGroup, "all_gather_single")
-"""Since torch 2.13; what follows was observed in 2.6 and 2.13, and changed in between."""
+"""Since torch 2.13."""
 
 GLOO_EXCHANGES_LISTS = _HAS_SINGLES
-"""Whether gloo's alltoall takes lists, of equal shapes."""
+"""Whether gloo's alltoall takes lists, of equal shapes; it does not in 2.11."""
 
-GLOO_KEEPS_ITS_TIMEOUT = not _HAS_SINGLES
-"""Whether gloo's calls keep the timeout that the group was made with, though another one is set later."""
+GLOO_KEEPS_ITS_TIMEOUT = not hasattr(Backend, "set_timeout")
+"""Whether gloo's calls keep the timeout that the group was made with, though another one is set later, as in 2.8."""
 
 DROPS_PYTHON_WORKS = not _HAS_SINGLES
 """Whether C++ drops a work that is a Python object once nothing in Python refers to it."""
