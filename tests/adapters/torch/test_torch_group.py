@@ -121,6 +121,34 @@ def _messages_by_operators(rank: int) -> Any:
     return [own, inferred + 0]
 
 
+def _functional_operators(rank: int) -> Any:
+    """Call the operators of functional collectives that Inductor and Dynamo write into graphs, by name and by group."""
+    world: Any = torchs.group.WORLD
+    ops, found = torch.ops._c10d_functional, list[Any]()
+    for group in (world, world.group_name):
+        gathered = ops.all_gather_into_tensor_out(_full(rank), SIZE, group, out=(place := torch.zeros(2 * SIZE)))
+        assert gathered is place
+        found.append(ops.wait_tensor(gathered))
+    tensors = [_full(rank), received := torch.zeros(2)]
+    passed = ops.batch_p2p_ops(["isend", "irecv"], [1 - rank] * 2, [3, 3], tensors, world.group_name)
+    found += [ops.wait_tensor(tensor) for tensor in passed]
+    assert passed[1] is received
+    with pytest.raises(RuntimeError, match="push"):
+        ops.batch_p2p_ops(["push"], [1 - rank], [0], [_full(rank)], world.group_name)
+    abstract = ops.all_gather_into_tensor_out(_full(rank).to("meta"), SIZE, world.group_name, out=place.to("meta"))
+    return [*found, abstract.shape]
+
+
+def _functional_operators_of_gloo(rank: int) -> Any:
+    """Torch's own kernels still serve groups of other backends."""
+    gloo: Any = torchs.new_group(backend="gloo")
+    place = torch.zeros(2 * SIZE)
+    ops = torch.ops._c10d_functional
+    ops.wait_tensor(ops.all_gather_into_tensor_out(_full(rank), SIZE, gloo.group_name, out=place))
+    torchs.destroy_process_group(gloo)
+    return place
+
+
 def _other_groups(rank: int) -> Any:
     """Torch's own kernels still serve groups of other backends."""
     gloo: Any = torchs.new_group(backend="gloo")
@@ -128,8 +156,10 @@ def _other_groups(rank: int) -> Any:
     world.boxed()
     torch.ops.c10d.allreduce_([one := _full(rank)], gloo.boxed(), torch.classes.c10d.ReduceOp(), None)[1].wait()
     torchs.all_reduce(two := _full(rank), group=gloo)
+    torchs.all_gather(gathered := [torch.zeros(2) for _ in range(SIZE)], _full(rank), group=gloo)
+    torchs.reduce_scatter_single(three := torch.zeros(2), torch.ones(4), group=gloo)
     torchs.destroy_process_group(gloo)
-    return [one, two]
+    return [one, two, three, *gathered]
 
 
 def _sparse(rank: int) -> Any:
@@ -180,6 +210,8 @@ CALLS: dict[str, Callable[[int], Any]] = {
     "refusals": _refusals,
     "operators": _operators,
     "messages by operators": _messages_by_operators,
+    "functional operators": _functional_operators,
+    "functional operators of gloo": _functional_operators_of_gloo,
     "other groups": _other_groups,
     "sparse": _sparse,
     "hooks": _hooks,
