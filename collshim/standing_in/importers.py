@@ -46,8 +46,13 @@ def is_library(frame: FrameType) -> bool:
     file = frame.f_globals.get("__file__")
     if file is None or frame.f_globals.get("__name__") == "__main__":
         return False
+    return _is_in(file, _libraries())
+
+
+@functools.cache
+def _is_in(file: str, folders: tuple[Path, ...]) -> bool:
     path = Path(file).resolve()
-    return any(path.is_relative_to(folder) for folder in _libraries())
+    return any(path.is_relative_to(folder) for folder in folders)
 
 
 @functools.cache

@@ -46,7 +46,8 @@ class _StandIns:
 
     Attributes:
         counts: how often each was begun.
-        before: its modules that were loaded before.
+        before: its real modules that were loaded before; if there are any, more of them may be loaded since then.
+        aliased: those for which the import system itself may have put modules of the stand-in beside the real ones.
         undo: undoes what its adapter has replaced in the real framework, which libraries keep.
     """
 
@@ -54,6 +55,7 @@ class _StandIns:
         self.lock = threading.RLock()
         self.counts: dict[str, int] = {}
         self.before: dict[str, dict[str, ModuleType]] = {}
+        self.aliased: set[str] = set()
         self.undo: dict[str, Callable[[], None]] = {}
         self.hiding = threading.local()
         self.importing: Callable[..., Any] = builtins.__import__
@@ -108,7 +110,7 @@ class _StandIns:
             if self.counts[framework] == 0:
                 self.undo.pop(framework, _nothing)()
                 for name, module in _loaded(framework).items():
-                    if _is_stand_in(module) or name not in self.before[framework]:
+                    if _is_stand_in(module) or not self.before[framework]:
                         del sys.modules[name]
                 sys.modules.update(self.before[framework])
             if not any(self.counts.values()):
@@ -125,11 +127,20 @@ class _StandIns:
 
     @contextmanager
     def hidden(self, framework: str) -> Iterator[None]:
-        """Take the stand-in's modules out of ``sys.modules`` for the block; the real modules stay, and new ones too."""
+        """Take the stand-in's modules out of ``sys.modules`` for the block; the real modules stay, and new ones too.
+
+        If the real modules are loaded, the stand-in's are not in ``sys.modules``. Then this neither searches there, as
+        torch's functions import in loops, nor takes the lock, since imports of two threads may wait for each other.
+        """
+        if self.before[framework] and framework not in self.aliased:
+            with self.passing():
+                yield
+            return
         with self.lock:
             ours = {name: module for name, module in _loaded(framework).items() if _is_stand_in(module)}
             for name in ours:
                 del sys.modules[name]
+            self.aliased.discard(framework)
             try:
                 with self.passing():
                     yield
@@ -176,9 +187,14 @@ def _import(
     fromlist: Sequence[str] | None = (),
     level: int = 0,
 ) -> Any:
-    """Replace ``__import__``: import the stand-in for a framework's name, if it is for the importing code."""
+    """Replace ``__import__``: import the stand-in for a framework's name, if it is for the importing code.
+
+    C code passes an empty list, and takes what ``sys.modules`` has, whatever this returns. It may hold a lock of C++,
+    for which another thread would wait with Python's lock: so if the module is loaded, this must not look at files.
+    """
     framework = _STATE.framework(name) if level == 0 else None
-    if framework is None or getattr(_STATE.hiding, "on", False):
+    from_c = fromlist == [] and name in sys.modules
+    if framework is None or from_c or getattr(_STATE.hiding, "on", False):
         return _STATE.importing(name, globals, locals, fromlist, level)
     if _STATE.is_for(framework, importers.importer()):
         module = _STATE.importing(f"collshim.{name}", globals, locals, fromlist, 0)
@@ -252,6 +268,7 @@ class _Aliases(MetaPathFinder, Loader):
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = _STATE.import_module(f"collshim.{spec.name}")
+        _STATE.aliased.add(spec.name.partition(".")[0])
         spec.loader_state = module.__spec__
         return module
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import ctypes
 import importlib
 import importlib.util
 import json
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ import pytest
 import collshim
 from collshim import frameworks
 from collshim.__main__ import main
-from collshim.standing_in import importers
+from collshim.standing_in import importers, stand_in
 
 ABSENT = [name for name in frameworks.FRAMEWORKS if name != "torch"]
 """Frameworks that are not installed, unlike torch."""
@@ -181,6 +183,39 @@ def test_library_keeps_the_real_loaded_framework(library: Callable[[str], Any]) 
         assert library("import torch.distributed as dist").dist is torch.distributed
         assert program("import torch.distributed as dist")["dist"] is collshim.torch.distributed
         assert sys.modules["torch"] is torch
+
+
+def test_library_imports_the_loaded_framework_while_another_thread_imports(library: Callable[[str], Any]) -> None:
+    """Two threads that import may wait for each other if one also waits for the stand-in's lock."""
+    with collshim.stand_in("torch"), ThreadPoolExecutor(1) as others, stand_in._STATE.lock:
+        found = others.submit(library, "from torch.distributed import nn").result(timeout=60)
+        assert found.nn is sys.modules["torch.distributed.nn"]
+
+
+def test_import_by_c_searches_no_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Torch imports under locks of C++; if another thread ran meanwhile, it could wait there forever."""
+    imported = ctypes.pythonapi.PyImport_ImportModule
+    imported.restype = ctypes.py_object
+    with collshim.stand_in("torch"):
+        monkeypatch.setattr(importers, "importer", lambda: pytest.fail("the importer was searched"))
+        assert imported(b"torch.storage") is sys.modules["torch.storage"]
+
+
+def test_library_gets_the_real_module_if_the_import_system_put_the_stand_ins_there(
+    library: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch.distributed
+
+    import collshim.torch.distributed
+
+    name = "torch.distributed.nn"
+    monkeypatch.setattr(torch.distributed, "nn", sys.modules[name])  # the library's import sets it again
+    with collshim.stand_in("torch"):
+        alias = stand_in._ALIASES.alias(name)
+        assert alias is not None
+        monkeypatch.setitem(sys.modules, name, importlib.util.module_from_spec(alias))
+        assert sys.modules[name] is collshim.torch.distributed.nn
+        assert library(f"import {name}, sys; found = sys.modules['{name}']").found.__name__ == name
 
 
 STARTED = "import oneflow, json, sys; print(json.dumps([oneflow.__name__, 'oneflow' in sys.modules]))"
