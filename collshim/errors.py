@@ -202,7 +202,7 @@ def add_note(error: BaseException, note: str) -> None:
     if sys.version_info >= (3, 11):
         error.add_note(note)
     else:
-        error.__notes__ = [*getattr(error, "__notes__", ()), note]
+        vars(error)["__notes__"] = [*getattr(error, "__notes__", ()), note]
         sys.stderr.write(f"{note}\n")
 
 
