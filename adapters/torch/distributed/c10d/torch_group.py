@@ -46,8 +46,7 @@ class TorchGroup(ProcessGroup):
             self._set_default_backend(kind)
             super()._set_group_name(self._name)
             super()._set_group_desc(self._desc)
-        else:
-            operators.install_functional()
+        operators.install_functional()
 
     @property
     def _device_types(self) -> list[torch.device]:
