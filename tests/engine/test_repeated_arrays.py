@@ -166,7 +166,7 @@ def test_torch_before_dlpack_1_does_not_write_what_is_read_only(monkeypatch: pyt
         as_output(Silent(read_only().array))
 
 
-class Shy(Foreign):
+class Unshared(Foreign):
     """A read-only array, of which capsules without a version have a copy or, if ``copies`` is False, nothing."""
 
     copies = True
@@ -183,7 +183,7 @@ class Shy(Foreign):
 
 def test_torch_before_dlpack_1_reads_a_copy_of_what_is_read_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dlpack, "TAKES_VERSIONS", False)
-    given = Shy(np.ones(2))
+    given = Unshared(np.ones(2))
     assert as_torch(given).tolist() == [1.0, 1.0]
     assert as_torch(given).data_ptr() != given.array.ctypes.data
     given.copies = False

@@ -23,7 +23,7 @@ from collshim.transports.threads.members import Members, Stalls
 
 
 def _prepare_torch() -> None:
-    """Let torch set up what its mode for tensors without memory needs, before several threads do so.
+    """Let torch set up what ``FakeTensorMode`` needs, before several threads do so at the same time.
 
     In builds for CUDA of torch 2.10 and 2.11, on a machine without a GPU, two threads that enter the mode for the first
     time end the process (SIGSEGV). DTensor enters it.

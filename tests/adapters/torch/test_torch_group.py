@@ -135,6 +135,8 @@ def _functional_operators(rank: int) -> Any:
     assert passed[1] is received
     with pytest.raises(RuntimeError, match="push"):
         ops.batch_p2p_ops(["push"], [1 - rank], [0], [_full(rank)], world.group_name)
+    with pytest.raises(RuntimeError):  # before anything is sent; torch's has no text
+        ops.batch_p2p_ops(["isend"], [1 - rank, 0], [0], [_full(rank)], world.group_name)
     abstract = ops.all_gather_into_tensor_out(_full(rank).to("meta"), SIZE, world.group_name, out=place.to("meta"))
     return [*found, abstract.shape]
 

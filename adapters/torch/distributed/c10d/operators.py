@@ -93,9 +93,13 @@ def _batch(group: ProcessGroup, arguments: Arguments) -> list[Tensor]:
     for kind in kinds:
         if kind not in ("isend", "irecv"):
             refuse(RuntimeError, f"batch_p2p_ops: the operation is {kind!r}, should be 'isend' or 'irecv'")
+    lists = [kinds, *(arguments[name] for name in ("tensors", "peer_list", "tag_list"))]
+    lengths = [len(each) for each in lists]
+    if len({*lengths}) > 1:
+        text = "op_list, tensors, peer_list and tag_list have the lengths"
+        refuse(RuntimeError, f"batch_p2p_ops: {text} {lengths}, which should be equal")
     found: list[Tensor] = []
-    messages = zip(kinds, arguments["tensors"], arguments["peer_list"], arguments["tag_list"], strict=True)
-    for kind, tensor, peer, tag in messages:
+    for kind, tensor, peer, tag in zip(*lists, strict=True):
         post = group.send if kind == "isend" else group.recv
         place = tensor.new_empty(0) if kind == "isend" else tensor
         found.append(_awaited(place, post([tensor], peer, tag)))
