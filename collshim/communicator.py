@@ -145,7 +145,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
             >>> ranks(lambda comm: comm.all_gather_ragged(np.zeros(comm.rank + 1)).wait())[0]
             [array([0.]), array([0., 0.])]
         """
-        if (work := self.repeat(collective.ALL_GATHER, array, None, RAGGED)) is not None:
+        if (work := self.repeat_by_plan(collective.ALL_GATHER, array, None, RAGGED)) is not None:
             return cast("Work[list[A]]", work)
         tensor = self._tensor("all_gather", array)
         call = self._call(collective.ALL_GATHER, tensor, expects=(), discovers=True)
@@ -178,7 +178,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
             >>> ranks(lambda comm: comm.gather_ragged(np.zeros(comm.rank + 1)).wait())
             [[array([0.]), array([0., 0.])], None]
         """
-        if (work := self.repeat(collective.GATHER, array, None, RAGGED, root)) is not None:
+        if (work := self.repeat_by_plan(collective.GATHER, array, None, RAGGED, root)) is not None:
             return work
         tensor = self._tensor("gather", array)
         root = validation.rank_of(self, "gather", "root", root)

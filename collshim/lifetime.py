@@ -12,6 +12,7 @@ from collshim.calls import validation
 from collshim.calls.call import Call
 from collshim.calls.collective import BARRIER
 from collshim.calls.recognizer import Recognizer
+from collshim.calls.repeats import may_keep
 from collshim.calls.site import caller
 from collshim.errors import ArgumentTypeError, ArgumentValueError
 from collshim.forks import remember
@@ -47,7 +48,13 @@ class Lifetime(Repeating):
         if known is None:
             plan = self._plan(Call(BARRIER), None, torch.device("cpu"))
             known = self._plans[BARRIER] = Recognizer(plan)
-        return self._start(known.plan, None, None, None, None, None, waits)
+        is_alone = not waits and self.is_alone()
+        if is_alone and self.repeats and (work := self._repeat_in_core(BARRIER, None, None, None, None)) is not None:
+            return work
+        work = self._start(known.plan, None, None, None, None, None, waits)
+        if is_alone and may_keep(known):
+            self._keep_posted(known, None, None, None, None)
+        return work
 
     def subgroup(self: L, ranks: Sequence[int], *, kept: bool = False) -> L | None:
         """Return a communicator of the given ranks of this group, in the given order; None on all other ranks.

@@ -55,7 +55,7 @@ class Messages(Repeating):
             [None, array([1, 2])]
         """
         recalls = discovers is False and type(tag) is int
-        if recalls and (work := self.repeat(SEND, array, None, tag, to)) is not None:
+        if recalls and (work := self.repeat_by_plan(SEND, array, None, tag, to)) is not None:
             return work
         return self._validated_send(Send(array, to, tag, discovers))()
 
@@ -75,7 +75,7 @@ class Messages(Repeating):
         dtype; this needs the check, or ``discovers=True`` on both ranks. After the wait, ``Work.source`` is the sender.
         """
         recalls = discovers is False and type(tag) is int and (out is None or like is None)
-        if recalls and (work := self.repeat(RECV, like if out is None else out, out, tag, source)) is not None:
+        if recalls and (work := self.repeat_by_plan(RECV, like if out is None else out, out, tag, source)) is not None:
             return work
         return self._validated_recv(Recv(source, out, tag, like, discovers))()
 

@@ -20,7 +20,7 @@ from collshim.calls.collective import MESSAGES, SEND, Collective, Shape
 from collshim.calls.plan import KEPT, RAGGED, InLine, Plan, is_plain, recurs
 from collshim.calls.recognizer import Recognizer
 from collshim.calls.repeats import Repeats
-from collshim.calls.site import caller
+from collshim.calls.site import Caller, caller
 from collshim.calls.validation import Target
 from collshim.errors import ArgumentValueError
 from collshim.layout import Parts, are_equal, needs_grad, shapes_of
@@ -202,6 +202,16 @@ class Posting:
         if site is not None:
             self._pending.after(work, plan, site, self._transport.key)
         return work
+
+    def deliver(self, work: Work[Arrays], plan: Plan, site: Caller | None, out: Arrays) -> None:
+        """Let the work of a posted call, which a rank's other calls do not overlap, deliver ``out`` to its caller."""
+        work.delivery = self._as_tensors
+        if out is not None:
+            work.out = out
+        elif work.joint or not work.was_over:
+            work.join = self._join
+        if site is not None:
+            self._pending.after(work, plan, site, self._transport.key)
 
     def _call(
         self,

@@ -13,7 +13,7 @@ from collshim.arrays import Arrays
 from collshim.calls.collective import Collective
 from collshim.calls.plan import Carrier
 from collshim.calls.recognizer import Recognizer, dense
-from collshim.calls.repeats import Repeated, keep
+from collshim.calls.repeats import Repeated, are_kept, keep, key_of, may_keep, repeats_of
 from collshim.calls.site import caller
 from collshim.layout import Parts
 from collshim.posting import Posting, strides_of
@@ -32,8 +32,6 @@ class Repeating(Posting):
         out: Arrays,
         op: Hashable = None,
         root: Hashable = None,
-        *,
-        waits: bool = False,
     ) -> Work[Arrays] | None:
         """Post a call like one that was validated before; post nothing and return None if it needs validation.
 
@@ -41,8 +39,34 @@ class Repeating(Posting):
             collective: the record; ``array``, ``out`` and ``root`` are those of the method of its name.
             op: the reduce operation; or the splits of an all_to_all; or the tag of a message.
             root: or the other rank of a message.
-            waits: whether the caller waits immediately, on this thread's stream. The work is then ``COMPLETE`` if NCCL
-                enqueues its kernel on that stream.
+        """
+        if root is not None and type(root) is not int:
+            return None
+        pending = self._pending
+        is_alone = pending.latest is None and not pending.entries
+        if is_alone and self.repeats and (work := self._repeat_in_core(collective, array, out, op, root)) is not None:
+            return work
+        work = self.repeat_by_plan(collective, array, out, op, root)
+        if is_alone and work is not None:
+            known = self._latest.get((collective, op, root))
+            if known is not None and known.plan.carrier.make_repeat is not None and may_keep(known):
+                self._keep_posted(known, array, out, op, root)
+        return work
+
+    def repeat_by_plan(
+        self,
+        collective: Collective,
+        array: Arrays,
+        out: Arrays,
+        op: Hashable = None,
+        root: Hashable = None,
+        *,
+        waits: bool = False,
+    ) -> Work[Arrays] | None:
+        """Do the same as ``repeat``, but let the core neither repeat the call nor keep it for that.
+
+        ``waits`` is whether the caller waits immediately, on this thread's stream. The work is then ``COMPLETE`` if the
+        core finishes the call, or if NCCL enqueues its kernel on that stream.
         """
         if root is not None and type(root) is not int:
             return None
@@ -91,14 +115,44 @@ class Repeating(Posting):
             return in_line(plan, inputs, out, caller(3) if self._exchanges_sites else None, self._timeout)
         return self._start(plan, inputs, out, out, None, None, waits)
 
+    def may_keep(self, collective: Collective, op: Hashable, root: Hashable) -> bool:
+        """Return whether the core might keep the latest call of this kind."""
+        known = self._latest.get((collective, op, root))
+        return known is not None and may_keep(known)
+
     def keep_repeat(self, collective: Collective, op: Hashable, root: Hashable, call: Repeated) -> None:
-        """Let the core repeat calls like one that ``repeat`` has repeated, if it can."""
+        """Let the core repeat calls like one that ``repeat_by_plan`` has repeated, if it can."""
         if any(repeat.fits(*call.own) for repeat in self.repeats.get(call.key, ())):
             return  # it is kept, but the core declined it: the call was late, or observed
         tensor = dense(call.planned[0])
         known = self._plans.get(collective) if tensor is None else self._known(collective, tensor, op, root)
         if known is not None:
             keep(self, known, call, self._observers)
+
+    def is_alone(self) -> bool:
+        """Return whether no call of this rank is pending, whose memory a new call's would have to be compared with."""
+        return self._pending.latest is None and not self._pending.entries
+
+    def _repeat_in_core(
+        self, collective: Collective, array: Arrays, out: Arrays, op: Hashable, root: Hashable
+    ) -> Work[Arrays] | None:
+        """Let the core post a call whose caller waits later; return None, with nothing posted, if it cannot."""
+        if profiler._is_profiler_enabled:
+            return None
+        for known in repeats_of(self, collective, op, root, array, out):
+            work = known.post(array, out)
+            if work is not None:
+                return work
+        return None
+
+    def _keep_posted(self, known: Recognizer, array: Arrays, out: Arrays, op: Hashable, root: Hashable) -> None:
+        """Let the core post calls like one that was posted for a caller that waits later, if it can."""
+        if not are_kept(known.plan, array, out):
+            known.tries += 1
+            return
+        collective, arrays = known.plan.collective, (array, out)
+        call = Repeated(key_of(collective, op, root, *arrays), arrays, arrays, _as_given, True)
+        self.keep_repeat(collective, op, root, call)
 
     def forget_plans(self) -> None:
         """Drop all plans; later calls are validated again."""
@@ -137,6 +191,7 @@ class Repeating(Posting):
         known = self._known(collective, tensor, op, root)
         if known is None:
             return None
+        self._latest[collective, op, root] = known
         plan = known.plan
         if plan.gives_parts and (tensor := known.parts(tensor, out)) is None:
             return None
@@ -154,7 +209,6 @@ class Repeating(Posting):
         else:
             return None
         known.remember(array, out, inputs, outputs)
-        self._latest[collective, op, root] = known
         return self._start(plan, inputs, outputs, out, None, None, waits)
 
     def _known(self, collective: Collective, tensor: Parts, op: Hashable, root: Hashable) -> Recognizer | None:
@@ -178,8 +232,13 @@ class Repeating(Posting):
         if is_unseen or array.requires_grad or array.is_neg() or array.is_inference():
             return None
         copy = array.contiguous()
-        work = self.repeat(collective, copy, copy if is_own else out, op, root)
+        work = self.repeat_by_plan(collective, copy, copy if is_own else out, op, root)
         if work is None or work.out is not copy:
             return work
         work.out = array
         return work.then(lambda own: own.copy_(copy))
+
+
+def _as_given(comm: Repeating, array: Any, out: Any) -> tuple[Any, Any]:
+    """Return the arrays as they were passed to ``repeat``."""
+    return array, out

@@ -377,6 +377,11 @@ def followed(work: Work[Arrays], owner: Arrays) -> Work[Arrays]:
     return work.then(follows)
 
 
+def is_seconds(timeout: object) -> bool:
+    """Return whether this is a float that a wait accepts."""
+    return type(timeout) is float and timeout >= 0
+
+
 def _seconds(timeout: object) -> float:
     expected = "a number of seconds, 0 or more"
     if isinstance(timeout, bool) or not isinstance(timeout, Real):

@@ -111,7 +111,7 @@ def of_no_work(comm: Communicator) -> tuple[bool, int]:
     dist.init_process_group("nccl")
     x = torch.ones(NUMBERS, device=device())
     dist.all_reduce(x)
-    is_complete = comm.repeat(ALL_REDUCE, x, x, "sum", waits=True) is COMPLETE
+    is_complete = comm.repeat_by_plan(ALL_REDUCE, x, x, "sum", waits=True) is COMPLETE
     return is_complete, min(count(lambda: dist.all_reduce(x)).calls for _ in range(5))
 
 

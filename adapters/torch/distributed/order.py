@@ -44,7 +44,7 @@ class Order(deque[Ordered]):
 
     def add(self, work: Ordered) -> None:
         """Add the work of the call that was posted last; drop works that are complete by now."""
-        while (first := self._first()) is not None and first.is_completed() and first.settle(None) is None:
+        while self and (first := self._first()) is not None and first.is_completed() and first.settle(None) is None:
             self.drop(first)
         self._posted += 1
         work.number = self._posted

@@ -27,7 +27,7 @@ from collshim.calls.collective import (
     SEND,
     Collective,
 )
-from collshim.calls.repeats import Repeat, Repeated
+from collshim.calls.repeats import Repeated, key_of, repeats_of
 from collshim.communicator import Communicator
 from collshim.errors import ArgumentError, DeadlineError, also
 from collshim.torch.distributed.arguments import NAMES
@@ -64,7 +64,9 @@ def repeat(
     op: Any = None,
     ranks: tuple[Any, Any] | None = None,
 ) -> Any:
-    """Post a call like an earlier, validated one; return UNKNOWN, with nothing posted, if it needs validation.
+    """Post a call like an earlier, validated one, and return the result of ``post``.
+
+    Return UNKNOWN, with nothing posted, if the call needs validation.
 
     Args:
         group, async_op: the function's own arguments.
@@ -73,9 +75,6 @@ def repeat(
         array, out: see ``Communicator``; None for a value that is not a list although torch requires one.
         op: torch's reduce operation, or the splits of an all_to_all.
         ranks: the root of a rooted collective, as a global rank and as a rank in the group.
-
-    Returns:
-        The result of ``post``.
     """
     process_group = _unwatched(group)
     if process_group is None or array is None or out is None:
@@ -83,18 +82,31 @@ def repeat(
     if process_group.held is not None:
         return process_group.held.add_plain(collective, array, op, async_op)
     comm = process_group.communicator
-    if comm.repeats and not (async_op or _infers()) and (ranks is None or _is_rank(*ranks)):
-        for known in _repeats(comm, (collective, id(op), ranks)):
-            if (work := known.call(array, out)) is not None:
+    may_repeat = comm.repeats and not _infers() and (ranks is None or _is_rank(*ranks))
+    if may_repeat and (not async_op or comm.is_alone()):
+        for known in repeats_of(comm, collective, id(op), ranks, array, out):
+            work = known.post(array, out) if async_op else known.call(array, out)
+            if work is COMPLETE and not process_group.order:  # the most frequent case
                 process_group.posted += 1
-                return None if work is COMPLETE and not process_group.order else _wait(process_group, work)
+                return None
+            if work is not None:
+                return _posted(process_group, async_op, collective, work, outputs)
     work = _repeat_planned(process_group, async_op, collective, array, out, op, ranks)
-    if work is None:
-        return UNKNOWN
-    process_group.posted += 1
-    if async_op:
-        return _async_work(process_group, collective, work, outputs)
-    return None if work is COMPLETE and not process_group.order else _wait(process_group, work)
+    return UNKNOWN if work is None else _posted(process_group, async_op, collective, work, outputs)
+
+
+def _posted(
+    group: ProcessGroup, async_op: bool, collective: Collective, work: collshim.work.Work[Any], outputs: Any
+) -> Work | None:
+    """Return the ``Work`` of a call that was posted, or wait for it."""
+    group.posted += 1
+    if not async_op:
+        if work is not COMPLETE or group.order:
+            _wait(group, work)
+        return None
+    listed = outputs if type(outputs) is list else [outputs]
+    size = group.communicator.size if listed is not outputs and collective is ALL_GATHER else None
+    return Work(work, group.deadline, listed, size=size, order=group.order)
 
 
 def _wait(process_group: ProcessGroup, work: collshim.work.Work[Any]) -> None:
@@ -112,13 +124,6 @@ def _is_rank(global_rank: Any, group_rank: Any) -> bool:
     return type(group_rank if global_rank is None else global_rank) is int
 
 
-def _repeats(comm: Communicator, key: tuple[Any, ...]) -> Sequence[Repeat]:
-    try:
-        return comm.repeats.get(key, ())
-    except TypeError:  # a root that cannot be hashed
-        return ()
-
-
 def repeat_barrier(group: Group) -> Any:
     """Wait at a barrier; return UNKNOWN, with nothing posted, if the call needs validation."""
     process_group = quick(group)
@@ -134,12 +139,6 @@ def repeat_barrier(group: Group) -> Any:
             comm.keep_repeat(BARRIER, None, None, call)
     process_group.posted += 1
     return None if work is COMPLETE and not process_group.order else _wait(process_group, work)
-
-
-def _async_work(group: ProcessGroup, collective: Collective, work: collshim.work.Work[Any], outputs: Any) -> Work:
-    listed = outputs if type(outputs) is list else [outputs]
-    size = group.communicator.size if listed is not outputs and collective is ALL_GATHER else None
-    return Work(work, group.deadline, listed, size=size, order=group.order)
 
 
 def _repeat_planned(
@@ -165,9 +164,12 @@ def _repeat_planned(
     if _infers() or (collective in _UNCOUNTED and _warns(out)):
         return None
     planned = _arrange(counts, collective, reduction, root, comm, array, out)
-    work = comm.repeat(collective, *planned, reduction, root, waits=not async_op)
-    if work is COMPLETE and (op is None or reduction):  # ``id`` identifies these
-        key, arrange = (collective, id(op), ranks), partial(_arrange, counts, collective, reduction, root)
+    is_alone = not async_op or comm.is_alone()
+    work = comm.repeat_by_plan(collective, *planned, reduction, root, waits=not async_op)
+    may_keep = work is COMPLETE or (async_op and is_alone and work is not None)
+    if may_keep and (op is None or reduction) and comm.may_keep(collective, reduction, root):  # ``id`` identifies these
+        key = key_of(collective, id(op), ranks, array, out)
+        arrange = partial(_arrange, counts, collective, reduction, root)
         call = Repeated(key, (array, out), planned, arrange, collective not in _UNCOUNTED)
         comm.keep_repeat(collective, reduction, root, call)
     return work
@@ -228,7 +230,7 @@ def _repeat_planned_message(
 ) -> collshim.work.Work[Any] | None:
     """Send or receive by a plan; return None, with nothing posted, if the call needs validation."""
     memory = tensor if (sends := collective is SEND) else tensor.data
-    work = comm.repeat(collective, memory, None if sends else memory, tag, peer, waits=waits)
+    work = comm.repeat_by_plan(collective, memory, None if sends else memory, tag, peer, waits=waits)
     if work is COMPLETE:
         own, planned = ((tensor, _NOTHING), (tensor, None)) if sends else ((tensor, tensor), (memory, memory))
         key = collective, tag, peer

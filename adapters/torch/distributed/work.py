@@ -73,7 +73,7 @@ class Work(torch.distributed.Work):
         self._outputs = outputs
         if size is not None:
             self._size = size
-        self._own = None if getattr(work, "caller", None) is None else _own_of(work, outputs)
+        self._own = None if work.was_over or getattr(work, "caller", None) is None else _own_of(work, outputs)
         if event is not None:
             self._event = event
         if order is not None:
@@ -104,7 +104,7 @@ class Work(torch.distributed.Work):
 
     def _wait(self, limit: float | None) -> None:
         if self._over is None and self._event is None and self._own is None and not self._is_held:
-            complete(self._work, limit)
+            _complete(self._work, limit)
         elif self._over is not None and not self._over.wait(limit):
             raise DeadlineError(f"the call is not complete. Timed out waiting {1000 * (limit or 0):g}ms for it.")
         else:

@@ -234,6 +234,7 @@ class Exchange(GroupWork):
                 tell_change(self)
             self.version = None
         self.outputs = agreed.compute(self.plan, data, self.outputs)
+        self.version = None if self.caller is None else version_of(self.inputs)
         self.started = True
 
     def fail(self, failure: CollshimError) -> None:

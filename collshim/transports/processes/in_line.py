@@ -126,7 +126,7 @@ def _repeat(group: Any, shared: SharedMemory, poster: Any, plan: Plan, pattern: 
 def make_repeat(group: Any, carrier: Any, plan: Plan, pattern: Pattern, header_bytes: int) -> Repeat:
     """Return the ``Repeat`` of a plan's call; ``carrier`` is the core's ``Poster`` or ``Messenger`` for it."""
     finds = Tensor, Tensor.data_ptr, sys._getframe, partial(_locate, header_bytes, group.checks)
-    watched = pattern.prepare, group.deferred, pattern.observers, block_options
+    watched = pattern.allocate, pattern.prepare, pattern.posted, group.deferred, pattern.observers, block_options
     kinds = pattern.in_place, plan.gives, plan.gets, pattern.counts, group.checks
     sizes = *_numbers(*pattern.inputs), *_numbers(*pattern.outputs), _DEPTH
     repeat: Repeat = core.Repeat(carrier, plan, plan.carrier.agreed, pattern.alike, *finds, *watched, *kinds, *sizes)

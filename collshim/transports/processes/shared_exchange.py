@@ -112,6 +112,7 @@ class SharedExchange(Exchange):
             return True
         if self.outputs is not None and target:
             increment_version(self.outputs)
+        self.version = None if self.caller is None else version_of(self.inputs)  # another thread may finish the call
         self.agreed, self.joint, self.outputs, self.started = agreed, agreed.joint, outputs, True
         return True
 

@@ -13,6 +13,7 @@
 #include "pipes.h"
 
 #define OWN_LOOKS 32 /* how often a wait looks before it releases the interpreter's lock: for about a microsecond */
+#define POST_LOOKS 256 /* how often a post looks: for about as long as it takes to let Python go on with the call */
 
 enum { DONE, WAITING, ARRIVED, LENT, UNREADABLE };
 enum { PUSHED, ASLEEP, FULL };
@@ -543,7 +544,8 @@ static PyType_Spec poster_spec = {"collshim.transports.shared_memory._core.Poste
 static PyType_Slot messenger_slots[] = {{Py_tp_new, messenger_new}, {Py_tp_dealloc, messenger_dealloc}, {0, NULL}};
 static PyType_Spec messenger_spec = {"collshim.transports.shared_memory._core.Messenger", sizeof(Messenger), 0, Py_TPFLAGS_DEFAULT, messenger_slots};
 
-static PyMethodDef repeat_methods[] = {FAST("fits", repeat_fits), FAST("call", repeat_call), {NULL, NULL, 0, NULL}};
+static PyMethodDef repeat_methods[] = {
+    FAST("fits", repeat_fits), FAST("call", repeat_call), FAST("post", repeat_post), {NULL, NULL, 0, NULL}};
 static PyType_Slot repeat_slots[] = {{Py_tp_new, repeat_new}, {Py_tp_dealloc, repeat_dealloc}, {Py_tp_methods, repeat_methods}, {0, NULL}};
 static PyType_Spec repeat_spec = {"collshim.transports.shared_memory._core.Repeat", sizeof(Repeat), 0, Py_TPFLAGS_DEFAULT, repeat_slots};
 

@@ -18,10 +18,11 @@ typedef struct {
     PyObject *counted;
 } gets_t;
 
-/* What Python needs to go on with a call: `prepare` makes the inputs and outputs that the plan takes, if not None. */
+/* What Python needs to go on with a call: `prepare` makes the inputs and outputs that the plan takes, if not None; and
+ * `slice`, the seconds of the wait before that; 0 if the caller does not wait. */
 typedef struct {
     PyObject *plan, *inputs, *outputs, *prepare;
-    double now;
+    double now, slice;
 } rest_t;
 
 enum { GROUP, QUEUE, PENDING, AGREE, AGREE_END, POST, POST_END, COMPLETE, REST, INCREMENT, HELD };
@@ -61,8 +62,9 @@ static PyObject *start_alone(Poster *self, const agreed_t *agreed, const given_t
     uint32_t number = 0;
     PyObject *sequence = post_alone(self, given, &number);
     if (sequence == NULL || sequence == Py_None) return sequence;
+    if (rest->slice <= 0 && !is_crowded()) pass_soon(&self->ring->ring, POSTED, number, POST_LOOKS, false);
     int found = PyObject_SetAttr(held[PENDING], last_name, given->last);
-    if (found == 0) found = finish(self->ring, number, agreed->headers, &agreed->move, gets->out, gets->outs, self->slice);
+    if (found == 0) found = finish(self->ring, number, agreed->headers, &agreed->move, gets->out, gets->outs, rest->slice);
     if (found == DONE) {
         Py_DECREF(sequence);
         if (gets->counted == Py_None) return kept(held[COMPLETE]);
@@ -127,7 +129,7 @@ static PyObject *poster_start(PyObject *own, PyObject *const *args, Py_ssize_t c
     if (!has_arguments(count, 12)) return NULL;
     given_t given = {args[1], args[2], (uint32_t)integer(args[3]), NULL, NULL, integer(args[5])};
     gets_t gets = {NULL, NULL, args[7]};
-    rest_t rest = {args[8], args[9], args[10], Py_None, PyFloat_AsDouble(args[11])};
+    rest_t rest = {args[8], args[9], args[10], Py_None, PyFloat_AsDouble(args[11]), self->slice};
     read_places(&self->ring->ring, args[4], &given.data, &given.parts);
     if (!PyErr_Occurred()) read_places(&self->ring->ring, args[6], &gets.out, &gets.outs);
     if (PyErr_Occurred() || !did(self->held[AGREE])) return NULL;

@@ -1,4 +1,4 @@
-/* Calls of tensors like earlier ones, for a caller that waits at once: part of `_core.c`.
+/* Calls of tensors like earlier ones: part of `_core.c`.
  *
  * A `Repeat` checks the tensors, finds the line of the program that made the call, and lets a `Poster` or a `Messenger`
  * carry the call. */
@@ -20,7 +20,7 @@ typedef struct {
 } site_t;
 
 enum { ONE = -1 };
-enum { PLAN, AGREED, ALIKE, TENSOR, ADDRESS, FRAME_AT, LOCATE, PREPARE, DEFERRED, OBSERVERS, OPTIONS, KEPT };
+enum { PLAN, AGREED, ALIKE, TENSOR, ADDRESS, FRAME_AT, LOCATE, ALLOCATE, PREPARE, DELIVER, DEFERRED, OBSERVERS, OPTIONS, KEPT };
 
 typedef struct {
     PyObject ob_base;
@@ -41,9 +41,9 @@ static PyObject *repeat_new(PyTypeObject *type, PyObject *arguments, PyObject *k
     int in_place, gives, gets, counts, has_sites, inputs, outputs;
     unsigned long long read, written;
     (void)keywords;
-    if (!PyArg_ParseTuple(arguments, "OOOOOOOOOOOOpppppiKiKO", &carrier, &all[PLAN], &all[AGREED], &all[ALIKE], &all[TENSOR],
-                          &all[ADDRESS], &all[FRAME_AT], &all[LOCATE], &all[PREPARE], &all[DEFERRED], &all[OBSERVERS],
-                          &all[OPTIONS], &in_place, &gives, &gets, &counts, &has_sites, &inputs, &read, &outputs,
+    if (!PyArg_ParseTuple(arguments, "OOOOOOOOOOOOOOpppppiKiKO", &carrier, &all[PLAN], &all[AGREED], &all[ALIKE], &all[TENSOR],
+                          &all[ADDRESS], &all[FRAME_AT], &all[LOCATE], &all[ALLOCATE], &all[PREPARE], &all[DELIVER],
+                          &all[DEFERRED], &all[OBSERVERS], &all[OPTIONS], &in_place, &gives, &gets, &counts, &has_sites, &inputs, &read, &outputs,
                           &written, &depth))
         return NULL;
     bool is_message = Py_TYPE(carrier) == (PyTypeObject *)messenger_type;
@@ -174,11 +174,13 @@ static PyObject *pass_message(Repeat *self, PyObject *array, PyObject *out, cons
     return work;
 }
 
-static PyObject *call_alone(Repeat *self, PyObject *array, PyObject *out, const places_t *places, double now) {
+/* Make the collective, and wait for a slice; or, if the caller waits later, only if all ranks have posted it already. */
+static PyObject *call_alone(Repeat *self, PyObject *array, PyObject *out, const places_t *places, double now, bool waits) {
     site_t *site = site_of(self);
     int knows = site == NULL ? -1 : knows_agreed(self, site);
     if (knows <= 0) return knows < 0 ? NULL : kept(Py_None);
     agreed_t agreed = {kept(site->agreed.headers), site->agreed.move}; /* a signal's handler may make another call */
+    PyObject *known = kept(site->known);
     given_t given = {kept(site->header), kept(site->last), INLINE, NULL, NULL, 0};
     gets_t gets = {NULL, NULL, self->gets && self->counts ? out : Py_None};
     if (self->gives && self->inputs == ONE) given.data = places->all[0];
@@ -186,8 +188,13 @@ static PyObject *call_alone(Repeat *self, PyObject *array, PyObject *out, const 
     if (self->gives) given.nbytes = self->read * (uint64_t)places->inputs;
     if (self->gets && self->outputs == ONE) gets.out = places->written[0];
     if (self->gets && self->outputs != ONE) gets.outs = places->written;
-    rest_t rest = {self->kept[PLAN], array, out, self->kept[PREPARE], now};
-    PyObject *work = start_alone(self->poster, &agreed, &given, &gets, &rest);
+    rest_t rest = {self->kept[PLAN], array, out, self->kept[PREPARE], now, waits ? self->poster->slice : 0};
+    PyObject *work = start_alone(self->poster, &agreed, &given, &gets, &rest), *started = work;
+    if (!waits && work != NULL && work != Py_None) {
+        work = PyObject_CallFunctionObjArgs(self->kept[DELIVER], started, array, out, given.last, known, NULL);
+        Py_DECREF(started);
+    }
+    Py_DECREF(known);
     Py_DECREF(agreed.headers);
     Py_DECREF(given.header);
     Py_DECREF(given.last);
@@ -204,6 +211,7 @@ static Py_ssize_t tensors_in(int count) { return count == ONE ? 1 : count; }
 
 /* Put the tensors of an argument into a tuple from a place on; return whether it has as many as expected. */
 static bool add_tensors(const Repeat *self, PyObject *given, int count, PyObject *tensors, Py_ssize_t from) {
+    if (given == Py_None) return count == 0;
     if (count != ONE && (!PyList_CheckExact(given) || PyList_Size(given) != count)) return false;
     for (int index = 0; index < tensors_in(count); index++) {
         PyObject *tensor = count == ONE ? kept(given) : item_of(given, index);
@@ -228,10 +236,18 @@ static PyObject *fitting(const Repeat *self, PyObject *array, PyObject *out) {
     return tensors;
 }
 
+/* Return the output of a call, which is allocated if the caller passes none; NULL with an exception. */
+static PyObject *output_for(const Repeat *self, PyObject *out) {
+    bool is_absent = out == Py_None && self->kept[ALLOCATE] != Py_None;
+    return is_absent ? PyObject_CallNoArgs(self->kept[ALLOCATE]) : kept(out);
+}
+
 static PyObject *repeat_fits(PyObject *own, PyObject *const *args, Py_ssize_t count) {
-    if (!has_arguments(count, 2)) return NULL;
-    PyObject *tensors = fitting((Repeat *)own, args[0], args[1]);
+    PyObject *out = has_arguments(count, 2) ? output_for((Repeat *)own, args[1]) : NULL;
+    if (out == NULL) return NULL;
+    PyObject *tensors = fitting((Repeat *)own, args[0], out);
     Py_XDECREF(tensors);
+    Py_DECREF(out);
     if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_RuntimeError)) PyErr_Clear();
     return PyErr_Occurred() ? NULL : PyBool_FromLong(tensors != NULL);
 }
@@ -286,10 +302,8 @@ static bool is_plain(const Repeat *self, double now) {
 }
 
 /* Repeat the call with these tensors; return its work, or None, with nothing posted, if it needs a closer look. */
-static PyObject *repeat_call(PyObject *own, PyObject *const *args, Py_ssize_t count) {
-    Repeat *self = (Repeat *)own;
-    if (!has_arguments(count, 2)) return NULL;
-    PyObject *work = NULL, *tensors = fitting(self, args[0], args[1]);
+static PyObject *repeat_with(Repeat *self, PyObject *array, PyObject *out, bool waits) {
+    PyObject *work = NULL, *tensors = fitting(self, array, out);
     double now = seconds_now();
     places_t places;
     bool is_known = tensors != NULL && find_places(self, tensors, &places);
@@ -298,13 +312,29 @@ static PyObject *repeat_call(PyObject *own, PyObject *const *args, Py_ssize_t co
     PyObject *begin = poster ? poster->held[AGREE] : self->messenger->used[LOCK];
     PyObject *end = poster ? poster->held[AGREE_END] : self->messenger->used[UNLOCK];
     if (is_known && is_plain(self, now) && did(begin)) {
-        work = poster ? call_alone(self, args[0], args[1], &places, now) : pass_message(self, args[0], args[1], &places);
+        work = poster ? call_alone(self, array, out, &places, now, waits) : pass_message(self, array, out, &places);
         undo(end);
         Py_DECREF(tensors);
         return work;
     }
     Py_XDECREF(tensors);
     return PyErr_Occurred() ? NULL : kept(Py_None);
+}
+
+static PyObject *repeat_now(PyObject *own, PyObject *const *args, Py_ssize_t count, bool waits) {
+    Repeat *self = (Repeat *)own;
+    PyObject *out = has_arguments(count, 2) ? output_for(self, args[1]) : NULL;
+    PyObject *work = out == NULL ? NULL : repeat_with(self, args[0], out, waits);
+    Py_XDECREF(out);
+    return work;
+}
+
+static PyObject *repeat_call(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    return repeat_now(self, args, count, true);
+}
+
+static PyObject *repeat_post(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    return repeat_now(self, args, count, false);
 }
 
 #endif

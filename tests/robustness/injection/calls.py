@@ -236,7 +236,7 @@ def _at_once(
     op = "sum" if collective.reduces else None
     work = _first(known.call(array, out) for known in comm.repeats.get(key, ()))
     if work is None:
-        work = comm.repeat(collective, array, out, op, root, waits=True)
+        work = comm.repeat_by_plan(collective, array, out, op, root, waits=True)
         if work is COMPLETE:
             call = Repeated(key, (array, out), (array, out), lambda comm, array, out: (array, out), True)
             comm.keep_repeat(collective, op, root, call)
@@ -284,7 +284,7 @@ def _pass_at_once(comm: Any, sends: bool, tensor: Tensor, peer: int, tag: int) -
     key, own = (collective, tag, peer), (tensor, list[Any]() if sends else tensor)
     work = _first(known.call(*own) for known in comm.repeats.get(key, ()))
     if work is None:
-        work = comm.repeat(collective, array, out, tag, peer, waits=True)
+        work = comm.repeat_by_plan(collective, array, out, tag, peer, waits=True)
         if work is COMPLETE:
             call = Repeated(key, own, (array, out), lambda comm, array, out: (array, out), True)
             comm.keep_repeat(collective, tag, peer, call)
