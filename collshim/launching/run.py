@@ -160,7 +160,7 @@ def _report(error: Any, chosen: argparse.Namespace) -> int:
     if code == -signal.SIGTERM and _message(failure):
         code = 1
     how = f"exit code {code}" if code >= 0 else f"signal {-code} ({name if name != _NOT_AVAILABLE else 'unknown'})"
-    lines = [f"collshim run: rank {rank} failed first (pid {failure.pid}, {how})"]
+    lines = [f"collshim run: {_subject(rank, chosen)} (pid {failure.pid}, {how})"]
     text = _message(failure)
     is_missing = text.startswith(MissingNameError.__name__)
     if text and not (is_missing and telling.is_told(failure.error_file)):
@@ -178,6 +178,12 @@ def _report(error: Any, chosen: argparse.Namespace) -> int:
         lines.append(f"  {calls}")
     print("\n".join(lines), file=sys.stderr)
     return int(code) if code > 0 else SIGNALLED - int(code)
+
+
+def _subject(rank: int, chosen: argparse.Namespace) -> str:
+    """Return what failed; a single process is not called a rank, because the script may start its ranks itself."""
+    is_alone = _is_one_machine(chosen) and _count(chosen) == 1
+    return "the script failed" if is_alone else f"rank {rank} failed first"
 
 
 def _first_failure(failures: dict[int, Any]) -> tuple[int, Any]:

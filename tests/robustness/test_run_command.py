@@ -176,6 +176,13 @@ def test_failure_passes_on_its_exit_code(tmp_path: Path) -> None:
     assert _left_behind(tmp_path) == []
 
 
+def test_failure_of_a_single_process_names_no_rank(tmp_path: Path) -> None:
+    seen = _run(tmp_path, "raise ValueError('what the script got wrong')")
+    told = seen.errors.partition("collshim run: ")[2].splitlines()
+    assert re.fullmatch(r"the script failed \(pid \d+, exit code 1\)", told[0])
+    assert told[1:] == ["  ValueError: what the script got wrong"]
+
+
 OTHERS = re.compile(r"  \d more (rank|ranks) (failed after it|was stopped|were stopped)")
 """The lines about ranks that failed because one had, and about those that were stopped before."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from torch.distributed import ReduceOp
@@ -145,6 +146,11 @@ def _get_group_size(group: Group) -> int:  # pyright: ignore[reportUnusedFunctio
 def _group_or_default_group(group: Group = None) -> Group:  # pyright: ignore[reportUnusedFunction]
     """Return ``group``, or the default group if ``group`` is None."""
     return _get_default_group() if group is None or group is GroupMember.WORLD else group
+
+
+def _set_pg_timeout(timeout: timedelta, group: Group = None) -> None:  # pyright: ignore[reportUnusedFunction]
+    """Set how long waits of the group may take from now on, on this rank."""
+    set_timeout(timeout, group)
 
 
 def __getattr__(name: str) -> Any:

@@ -3,7 +3,8 @@
 The program's own code imports ``collshim.torch.distributed``, but a library such as accelerate keeps torch's own module
 and may make the default group itself. While torch has a stand-in, torch's ``init_process_group`` and ``new_group`` make
 groups of collshim if the backend is gloo, NCCL or not named. ``get_backend`` returns the name that was passed, because
-libraries depend on it: ignite does not wrap a model for a backend that it does not know.
+libraries depend on it: ignite does not wrap a model for a backend that it does not know. ``_set_pg_timeout``, which
+takes only groups with a backend in C++, sets the timeout of collshim's groups too.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -51,8 +53,24 @@ def replace() -> Callable[[], None]:
         return name if name != NAME else _name_passed(group) or name
 
     functions: list[tuple[Any, Any]] = [(makes, init_process_group), (adds, new_group), (asks, get_backend)]
+    sets = getattr(torch.distributed.distributed_c10d, "_set_pg_timeout", None)
+    functions += [] if sets is None else [(sets, _for_all_groups(sets))]
     _exchange(functions)
     return partial(_exchange, [(other, own) for own, other in functions])
+
+
+def _for_all_groups(sets: Callable[..., None]) -> Callable[..., None]:
+    """Return torch's function that sets a group's timeout, for groups of collshim too."""
+
+    @functools.wraps(sets)
+    def _set_pg_timeout(timeout: timedelta, group: Any = None) -> None:
+        chosen = torch.distributed.group.WORLD if group is None else group
+        if isinstance(chosen, CollectiveGroup):
+            chosen.set_timeout(timeout)
+        else:
+            sets(timeout, group)
+
+    return _set_pg_timeout
 
 
 def _name_passed(group: Any) -> str | None:

@@ -63,12 +63,13 @@ def test_mismatched_output_is_refused_at_the_destination(run: Run, refused: Refu
     assert run(rank, 2) == [6.0, 0.0]
 
 
-def test_group_timeout_applies_from_when_it_was_set(run: Run) -> None:
+@pytest.mark.parametrize("name", ["set_timeout", "_set_pg_timeout"])
+def test_group_timeout_applies_from_when_it_was_set(run: Run, name: str) -> None:
     told = threading.Event()
 
     def rank() -> None:
         group = dist.new_group([0, 1])
-        dist.set_timeout(timedelta(seconds=0.2), group)
+        getattr(dist.distributed_c10d, name)(timedelta(seconds=0.2), group)
         if dist.get_rank() == 0:
             with pytest.raises(RuntimeError, match="Timed out waiting 200ms"):
                 dist.all_reduce(torch.ones(1), group=group)

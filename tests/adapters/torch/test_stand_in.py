@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -58,6 +59,22 @@ def mesh() -> tuple[bool, list[int]]:
 def test_mesh_makes_a_default_group_of_collshim() -> None:
     with collshim.stand_in("torch"):
         assert collshim.launch(mesh, 2, ranks="processes") == [(True, [0, 1])] * 2
+
+
+def library_sets_a_timeout() -> list[float | None]:
+    """Set the timeouts of the default group and of another group as a library does; return both in seconds."""
+    torch.distributed.init_process_group("gloo")
+    group: Any = torch.distributed.new_group([0, 1])
+    sets: Any = torch.distributed.distributed_c10d._set_pg_timeout
+    sets(timedelta(seconds=7))
+    sets(timedelta(seconds=8), group)
+    whole: Any = torch.distributed.group.WORLD
+    return [whole.deadline, group.deadline]
+
+
+def test_library_sets_timeouts_of_groups_of_collshim() -> None:
+    with collshim.stand_in("torch"):
+        assert collshim.launch(library_sets_a_timeout, 2) == [[7.0, 8.0]] * 2
 
 
 def test_other_backend_is_left_to_torch() -> None:

@@ -300,3 +300,15 @@ def _pending() -> int:
     pending = len(world.order)
     dist.destroy_process_group()
     return pending
+
+
+def test_group_takes_split_sizes_as_a_tensor() -> None:
+    assert collshim.launch(_with_sizes_in_a_tensor, 2, timeout=60) == [[0.0, 0.0], [1.0, 1.0]]
+
+
+def _with_sizes_in_a_tensor() -> Any:
+    dist.init_process_group("gloo")
+    group: Any = dist.group.WORLD
+    sizes, received = torch.tensor([1, 1]), torch.zeros(2)
+    group.all_to_all_single(received, torch.tensor([0.0, 1.0]), sizes, sizes).wait()
+    return received.tolist()

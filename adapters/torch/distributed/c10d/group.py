@@ -40,7 +40,7 @@ from collshim.torch.distributed.c10d import several
 from collshim.torch.distributed.c10d.hooked import hooked
 from collshim.torch.distributed.c10d.torch_group import TorchGroup
 from collshim.torch.distributed.cuts import cut
-from collshim.torch.distributed.forms import outputs, parts_like
+from collshim.torch.distributed.forms import ints, outputs, parts_like
 from collshim.torch.distributed.posting import UNKNOWN, Call, repeat, repeat_barrier, repeat_message, start
 from collshim.torch.distributed.sparse import sum_sparse
 from collshim.torch.distributed.synchronization import monitor
@@ -208,8 +208,10 @@ class CollectiveGroup(TorchGroup):
         timeout: Timeout = None,
     ) -> Work:
         """Send each rank's r-th piece of input to rank r, end to end in its output; equal pieces without sizes."""
-        arguments = (output, input, list(output_split_sizes or ()), list(input_split_sizes or ()))
-        like = None if output_split_sizes or input_split_sizes else (ALL_TO_ALL, input, output, None, None)
+        receives = ints("output_split_sizes", output_split_sizes)
+        sends = ints("input_split_sizes", input_split_sizes)
+        like = None if receives or sends else (ALL_TO_ALL, input, output, None, None)
+        arguments = (output, input, receives, sends)
         return self._post("all_to_all", collectives.all_to_all_single, arguments, [output], opts, timeout, like=like)
 
     def send(self, tensors: Tensors, dstRank: int, tag: int = 0) -> Work:

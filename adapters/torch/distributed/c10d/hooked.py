@@ -229,7 +229,8 @@ def _of_gather_single(output: Any, input: Any, opts: Any = None) -> list[Any]:
 def _of_all_to_all_single(
     output: Any, input: Any, output_split_sizes: Any = (), input_split_sizes: Any = (), opts: Any = None, *rest: Any
 ) -> list[Any]:
-    sizes = [[_number(size) for size in sizes or ()] for sizes in (output_split_sizes, input_split_sizes)]
+    given = [[] if sizes is None else sizes for sizes in (output_split_sizes, input_split_sizes)]
+    sizes = [[_number(size) for size in each] for each in given]
     return [_tensor(output), _tensor(input), *sizes, _options("AllToAllOptions", opts)]
 
 
