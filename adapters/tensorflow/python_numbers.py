@@ -29,7 +29,7 @@ def tensor_of(value: Any, dtype: torch.dtype | None) -> Tensor:
     """
     numbers, shape = _parse(value)
     kinds = [_kind(number) for number in numbers]
-    _require_numbers(numbers, kinds)
+    _require_numbers(numbers, kinds, "" if dtype is not None else "s")
     if dtype is None:
         kind = _kind_of_all(kinds)
         array = _array(numbers, kind)
@@ -63,17 +63,19 @@ def _in_numpy(tensor: Tensor) -> np.ndarray[Any, Any]:
 
 
 def _kind(number: Any) -> str:
-    if isinstance(number, bool):
-        return "p"
+    if isinstance(number, bool | str | bytes):
+        return "p" if isinstance(number, bool) else "s"
     for kind, types in (("b", np.bool_), ("i", int | np.integer), ("f", float | np.floating)):
         if isinstance(number, types):
             return kind
     return "c" if isinstance(number, complex | np.complexfloating) else ""
 
 
-def _require_numbers(numbers: list[Any], kinds: list[str]) -> None:
-    if "" in kinds:
-        value = numbers[kinds.index("")]
+def _require_numbers(numbers: list[Any], kinds: list[str], text: str) -> None:
+    """Refuse everything that is not a number; text, of the kind ``text``, only if it has no dtype to compare with."""
+    others = [number for number, kind in zip(numbers, kinds, strict=True) if kind in ("", text)]
+    if others:
+        value = others[0]
         raise ArgumentValueError(
             f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) to a Tensor."
         )

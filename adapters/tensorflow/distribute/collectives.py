@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from collshim.arrays import as_torch, like
+from collshim.arrays.dtypes import SIGNED
 from collshim.communicator import Communicator
 from collshim.errors import ArgumentTypeError, CollshimError, refusal
 from collshim.layout import joined
@@ -75,6 +76,11 @@ def all_reduce(communicator: Communicator, op: ReduceOp, arrays: Sequence[Any], 
         return _as_one(Together(works).wait(timeout))
     except CollshimError as error:
         raise_as_tensorflow(error)
+
+
+def summable(tensor: Tensor) -> Tensor:
+    """Return unsigned integers of 16 bits and more as int64, which has the same low bits; torch does not add them."""
+    return tensor.to(torch.int64) if tensor.dtype in SIGNED else tensor
 
 
 def mean_of(total: Tensor, count: int) -> Tensor:

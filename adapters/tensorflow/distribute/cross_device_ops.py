@@ -70,7 +70,13 @@ class CrossDeviceOps:
         value_destination_pairs: _Pairs,
         options: Options | None = None,
     ) -> list[Any]:
-        """Reduce each pair of a value and its destinations; return a list."""
+        """Reduce each pair of a value and its destinations; return a list.
+
+        Raises:
+            ValueError: an element is not a tuple, or its destinations are invalid.
+        """
+        if not all(isinstance(pair, tuple) for pair in value_destination_pairs):
+            raise ArgumentValueError("Each element of `value_destination_pairs` should be a tuple.")
         for _, destinations in value_destination_pairs:
             in_process.require_destinations(destinations)
         return self.batch_reduce_implementation(reduce_op, value_destination_pairs, options)

@@ -7,8 +7,8 @@ threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -29,6 +29,7 @@ from collshim.tensorflow.distribute.strategy import Extended
 from collshim.tensorflow.distribute.values import DistributedValues, Mirrored, PerReplica, component, regroup, select
 from collshim.tensorflow.errors import invalid_argument
 from collshim.tensorflow.indexed_slices import IndexedSlices
+from collshim.tensorflow.tensor import adopt
 
 
 class StrategyExtended(Extended):
@@ -54,33 +55,39 @@ class StrategyExtended(Extended):
         """Return whether a variable was made in this strategy's scope."""
         return getattr(v, "_strategy", None) is self._strategy
 
-    @contextmanager
-    def colocate_vars_with(self, colocate_with_variable: Any) -> Iterator[None]:
-        """Do nothing: in TensorFlow, the block's variables are placed with this one; here, data does not move.
+    def colocate_vars_with(self, colocate_with_variable: Any) -> AbstractContextManager[None]:
+        """Return a context manager without effect, since data does not move.
+
+        In TensorFlow, variables made in the block are placed with this one.
 
         Raises:
+            RuntimeError: it is called outside of this strategy's scope.
             ValueError: the variable was not made in this strategy's scope.
         """
+        stack.require_scope(self._strategy)
         if not self.variable_created_in_scope(colocate_with_variable):
             raise ArgumentValueError(
                 "`colocate_vars_with` must only be passed a variable created in this tf.distribute.Strategy.scope(), "
                 f"not: {colocate_with_variable}"
             )
-        yield
+        return nullcontext()
 
     def update(self, var: Any, fn: Callable[..., Any], args: Any = (), kwargs: Any = None, group: bool = True) -> Any:
         """Call ``fn(copy, *args, **kwargs)`` for each copy of a variable in this process, across replicas.
 
-        Distributed values among the arguments are replaced by the copy's component.
+        Distributed values among the arguments are replaced by the copy's component. In a replica, all replicas must
+        call this; each copy gets its replica's arguments.
 
         Returns:
             With ``group``, the result of ``fn``, as a ``Mirrored`` if there are several copies; otherwise, for each
             leaf of the result, a tuple of the copies' leaves.
 
         Raises:
-            RuntimeError: it is called from a replica.
+            RuntimeError: it is called in a different strategy.
             AssertionError: ``var`` is not a variable.
         """
+        if stack.is_in_replica():
+            return self._replica_ctx_update(var, fn, args, kwargs, group)
         stack.require_cross_replica(self._strategy)
         distributed_variables.require_variable(var)
         copies = var.values if isinstance(var, DistributedValues) else (var,)
@@ -165,7 +172,9 @@ class StrategyExtended(Extended):
 
     def _reduce_along(self, op: ReduceOp, value: Any, axis: int | tuple[int, ...], timeout: float | None) -> Any:
         """Sum along ``axis``, then over the replicas; a mean divides by the counts, summed in the same way."""
-        parts = [part.__tf_tensor__() if isinstance(part, IndexedSlices) else part for part in self._components(value)]
+        parts = [
+            adopt(part.__tf_tensor__()) if isinstance(part, IndexedSlices) else part for part in self._components(value)
+        ]
         sums, counts = zip(*[_sum_and_count(part, axis) for part in parts], strict=True)
         total = self._reduce(ReduceOp.SUM, PerReplica(sums), timeout)
         if op is ReduceOp.MEAN:
@@ -216,7 +225,8 @@ def _sum_and_count(value: Any, axis: int | tuple[int, ...]) -> tuple[torch.Tenso
     dtypes.require_summed("reduce", tensor)
     axes = _axes_of(tensor, axis)
     count = torch.Size(tensor.shape[dimension] for dimension in axes).numel()
-    return tensor.sum(axes, dtype=tensor.dtype) if axes else tensor, torch.tensor(count)
+    terms = collectives.summable(tensor)
+    return terms.sum(axes, dtype=terms.dtype).to(tensor.dtype) if axes else tensor, torch.tensor(count)
 
 
 def _axes_of(tensor: torch.Tensor, axis: Any) -> tuple[int, ...]:

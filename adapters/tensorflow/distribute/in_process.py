@@ -37,9 +37,10 @@ def reduce_parts(op: ReduceOp, parts: Sequence[Any]) -> Any:
         return copy_value(parts[0])
     convert, tensors = like(parts[0]), [as_torch(part) for part in parts]
     _require_fitting(tensors)
-    total = tensors[0].clone()
+    total = collectives.summable(tensors[0]).clone()
     for tensor in tensors[1:]:
-        total = total + tensor.to(total.device)
+        total = total + collectives.summable(tensor).to(total.device)
+    total = total.to(tensors[0].dtype)
     result = total if op is ReduceOp.SUM else collectives.mean_of(total, len(parts))
     return result if convert is None else convert(result)
 

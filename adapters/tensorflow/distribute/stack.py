@@ -78,6 +78,12 @@ def depth() -> int:
     return len(_STACK.entries)
 
 
+def is_in_replica() -> bool:
+    """Return whether the caller is in a replica that ``Strategy.run`` called."""
+    entry = current()
+    return entry is not _DEFAULT[0] and entry.replica_context is not None
+
+
 def is_default(strategy: object) -> bool:
     """Return whether ``strategy`` is the one of threads outside of all strategies."""
     return strategy is _DEFAULT[0].strategy
@@ -151,6 +157,16 @@ def require_cross_replica(strategy: object, message: str = _USE_MERGE_CALL) -> N
     if entry.strategy is strategy:
         raise ContextError(message)
     _wrong_strategy(strategy)
+
+
+def require_scope(strategy: object) -> None:
+    """Refuse a caller outside of the strategy's scope and replicas.
+
+    Raises:
+        RuntimeError: the caller is in a different strategy, or in none; the text names the strategy.
+    """
+    if current().strategy is not strategy:
+        _wrong_strategy(strategy)
 
 
 def require_replica(context: Replica) -> None:

@@ -69,6 +69,13 @@ class ExponentialMovingAverage:
         average = self.average(var)
         return f"{var.name.removesuffix(':0')}/{self._name}" if average is None else average.name.removesuffix(":0")
 
+    def variables_to_restore(self, moving_avg_variables: Sequence[Any] | None = None) -> dict[str, Any]:
+        """Return variables by the names of their averages: these, or else all that have an average."""
+        chosen = moving_avg_variables
+        if chosen is None:
+            chosen = [reference.deref() for reference in self._averages]
+        return {self.average_name(variable): variable for variable in chosen}
+
     def _shadow(self, variable: Any) -> Any:
         return Variable(
             variable.read_value(),

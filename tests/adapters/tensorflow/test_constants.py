@@ -88,6 +88,8 @@ def test_shape_can_be_requested() -> None:
     [
         ({"value": [[1], [1, 2]]}, ValueError, "non-rectangular"),
         ({"value": "text"}, ValueError, "unsupported type"),
+        ({"value": ["a"], "dtype": "float32"}, TypeError, r"Cannot convert \['a'\] to EagerTensor of dtype float"),
+        ({"value": None, "dtype": "float32"}, ValueError, "unsupported type"),
         ({"value": None}, ValueError, "unsupported type"),
         ({"value": [1, 2, 3], "shape": (2,)}, TypeError, r"has 3 elements, but got `shape` \(2,\) with 2 elements"),
         ({"value": [], "shape": 2}, TypeError, "has 0 elements"),

@@ -55,6 +55,22 @@ def test_reduce_axis_has_other_spellings(on: On, op: str, axis: Any, wanted: Any
     assert result.tolist() == wanted
 
 
+@pytest.mark.parametrize("dtype", ["uint16", "uint32", "uint64"])
+@pytest.mark.parametrize(("op", "axis", "wanted"), [("SUM", None, [4, 6]), ("SUM", 0, 10), ("MEAN", 0, 2.5)])
+def test_unsigned_integers_are_reduced_in_one_process(dtype: str, op: str, axis: Any, wanted: Any) -> None:
+    strategy, large = mirrored(2), tf.constant(np.array([2, 3], dtype))
+    found = strategy.reduce(op, values(strategy, lambda _: tf.identity(large)), axis=axis)
+    assert found.tolist() == wanted
+    assert found.dtype is (large.dtype if op == "SUM" else torch.float32 if dtype == "uint16" else torch.float64)
+
+
+def test_reduced_rows_of_slices_are_a_tensor() -> None:
+    strategy = mirrored(2)
+    rows = values(strategy, lambda i: tf.IndexedSlices(tf.constant([[1.0 + i]]), tf.constant([i]), tf.constant([3, 1])))
+    found = strategy.reduce("SUM", rows, axis=0)
+    assert (type(found), found.tolist()) == (tf.Tensor, [3.0])
+
+
 def test_nests_and_numpy_arrays_are_reduced(on: On) -> None:
     result = on(lambda s: s.reduce("SUM", {"a": values(s, lambda i: np.array([i, 2]))}, axis=None))
     assert isinstance(result["a"], np.ndarray)
@@ -241,3 +257,10 @@ def test_cross_device_ops_refuse_unsupported_calls() -> None:
         tf.distribute.NcclAllReduce().reduce(wrong, torch.ones(1), "CPU:0")
     with pytest.raises(TypeError, match="cross_device_ops is 'SUM'"):
         tf.distribute.MirroredStrategy(["GPU:0"], cross_device_ops=wrong)
+
+
+def test_pairs_that_are_no_tuples_are_refused() -> None:
+    strategy = mirrored(2)
+    value = values(strategy, float)
+    with pytest.raises(ValueError, match="Each element of `value_destination_pairs` should be a tuple"):
+        tf.distribute.ReductionToOneDevice().batch_reduce(tf.distribute.ReduceOp.SUM, [value])

@@ -74,3 +74,10 @@ def test_an_average_is_the_same_in_all_replicas(aggregation: str, wanted: float)
     found = average.average(own)
     assert ([float(one) for one in found.values], float(found.numpy())) == ([wanted, wanted], wanted)
     assert found.aggregation is tf.VariableAggregation.NONE
+
+
+def test_variables_are_found_by_the_names_of_their_averages() -> None:
+    average, weight, other = tf.train.ExponentialMovingAverage(0.5), tf.Variable(1.0, name="w"), tf.Variable(2.0)
+    average.apply([weight])
+    assert average.variables_to_restore() == {"w/ExponentialMovingAverage": weight}
+    assert list(average.variables_to_restore([other])) == ["Variable/ExponentialMovingAverage"]

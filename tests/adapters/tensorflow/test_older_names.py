@@ -77,13 +77,13 @@ def test_the_default_strategy_updates_with_a_variable() -> None:
 
 
 def test_variables_are_colocated_by_the_strategys_method() -> None:
-    strategy = mirrored(2)
+    strategy, elsewhere = mirrored(2), tf.Variable(1.0)
     with strategy.scope():
         variable = tf.Variable(1.0)
         with strategy.colocate_vars_with(variable):
             assert float(tf.Variable(2.0)) == 2.0
-    with pytest.raises(ValueError, match="`colocate_vars_with` must only be passed a variable created in this"):
-        strategy.colocate_vars_with(tf.Variable(1.0)).__enter__()
+        with pytest.raises(ValueError, match="`colocate_vars_with` must only be passed a variable created in this"):
+            strategy.colocate_vars_with(elsewhere)
 
 
 def test_datasets_of_a_strategy_are_reduced() -> None:

@@ -111,6 +111,13 @@ def test_replica_update_runs_once_all_replicas_ask() -> None:
     assert copies(x) == [1.0, 2.0]
 
 
+def test_update_in_a_replica_gives_each_copy_its_replicas_argument() -> None:
+    strategy = mirrored(2)
+    x = variable(strategy)
+    strategy.run(lambda: strategy.extended.update(x, lambda copy, y: copy.assign(y), (number(),)))
+    assert copies(x) == [1.0, 2.0]
+
+
 def test_variable_made_in_a_replica_has_all_replicas() -> None:
     strategy = mirrored(2)
     made: list[Any] = []
@@ -124,10 +131,14 @@ def test_strategy_knows_its_variables() -> None:
     assert strategy.extended.variable_created_in_scope(x)
     assert not strategy.extended.variable_created_in_scope(tf.Variable(1.0))
     assert strategy.extended.value_container(x.values[1]) is x
-    with strategy.extended.colocate_vars_with(x):
-        pass
-    with pytest.raises(ValueError, match="must only be passed a variable created in this"):
-        strategy.extended.colocate_vars_with(tf.Variable(1.0)).__enter__()
+    elsewhere = tf.Variable(1.0)
+    with strategy.scope():
+        with strategy.extended.colocate_vars_with(x):
+            pass
+        with pytest.raises(ValueError, match="must only be passed a variable created in this"):
+            strategy.extended.colocate_vars_with(elsewhere)
+    with pytest.raises(RuntimeError, match=r'Need to be inside "with strategy\.scope\(\)'):
+        strategy.extended.colocate_vars_with(x)
 
 
 def test_collectives_take_variables() -> None:
