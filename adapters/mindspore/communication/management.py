@@ -203,22 +203,20 @@ def create_group(group: str, rank_ids: list[int], options: GroupOptions | None =
     Raises:
         TypeError: if ``group`` is not a string, ``rank_ids`` not a list of ints, or ``options`` not a ``GroupOptions``.
         ValueError: if the list is empty, has a rank twice, or differs from the list of an existing group of that name.
-        IndexError: if the world has no such rank.
-        RuntimeError: if this rank is not initialised, or is not a member.
+        RuntimeError: if this rank is not initialised, or is not a member; if the world has no such rank.
     """
     state = groups()
     require_name("create_group", group)
     if group in state.by_name:
         return require_same(state.by_name[group], rank_ids)
     require_ranks(group, rank_ids, options)
-    communicator = world.current().communicator.subgroup(rank_ids, kept=True)
+    comm = world.current().communicator
+    failed = f"Failed to create communication group for {group} with rank ids {rank_ids}: "
+    if not all(0 <= rank < comm.size for rank in rank_ids):
+        refuse(RuntimeError, f"{failed}ranks are from 0 to {comm.size - 1}")
+    communicator = comm.subgroup(rank_ids, kept=True)
     if communicator is None:
-        rank = world.current().rank
-        refuse(
-            RuntimeError,
-            f"Failed to create communication group for {group} with rank ids {rank_ids}: only members call "
-            f"create_group, rank {rank} is not one",
-        )
+        refuse(RuntimeError, f"{failed}only members call create_group, rank {comm.rank} is not one")
     state.by_name[group] = Group(group, list(rank_ids), communicator)
 
 

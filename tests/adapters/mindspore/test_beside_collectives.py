@@ -198,6 +198,15 @@ def test_message_in_an_unknown_group_is_a_key_error() -> None:
     collshim.launch(rank, 2)
 
 
+def test_empty_list_of_objects_is_not_broadcast() -> None:
+    def rank() -> None:
+        init()
+        with pytest.raises(TypeError, match=r"The object_list can not be empty\."):
+            dist.broadcast_object_list([], 0)
+
+    collshim.launch(rank, 2)
+
+
 def test_mean_is_a_reduction_also_if_results_are_returned() -> None:
     def rank() -> Any:
         init()

@@ -173,7 +173,8 @@ create, to_world, to_group = comm.create_group, comm.get_world_rank_from_group_r
 REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: create("g", [0, 1], {}), TypeError, "must be type of GroupOptions, but got 'options' type : <class 'dict"),
     (lambda: create("g", [0.0, 1]), TypeError, "must be a list of int"),
-    (lambda: create("g", [0, 9]), IndexError, "9"),
+    (lambda: create("g", [0, 9]), RuntimeError, "Failed to create communication group for g with rank ids [0, 9]"),
+    (lambda: create("g", [0, -1]), RuntimeError, "ranks are from 0 to"),
     (lambda: comm.destroy_group("hccl_world_group"), ValueError, "The world_group does not support destruction."),
     *of_group("get_local_rank"),
     *of_group("get_local_rank_size"),
@@ -208,3 +209,8 @@ def test_release_forgets_groups_and_keeps_the_world(refused: Refused) -> Any:
     returned = comm.release()
     assert "does not exist" in refused(RuntimeError, lambda: comm.get_rank("g"))
     return returned, comm.get_rank(), GlobalComm.INITED
+
+
+@each_of(2, gives=["", ""])
+def test_new_group_of_ranks_that_do_not_exist_has_no_name() -> str:
+    return dist.new_group([0, 9])

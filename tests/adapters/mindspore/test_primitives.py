@@ -143,3 +143,18 @@ def test_primitive_attributes_are_kept() -> None:
     operation: Any = ops.AllReduce().add_prim_attr("fusion", 1)
     assert (operation.fusion, operation.get_attr_dict()["fusion"]) == (1, 1)
     assert "fusion" not in operation.del_prim_attr("fusion").attrs
+
+
+@each_of(2, gives=[(2, 2, 1)] * 2)
+def test_primitives_know_the_size_of_their_group() -> Any:
+    alone = f"alone{get_rank()}"
+    ms.communication.create_group(alone, [get_rank()])
+    return ops.AllGather().rank_size, ops.ReduceScatter().rank_size, ops.AllGather(alone).rank_size
+
+
+@each_of(2, gives=[True, True])
+def test_broadcast_takes_only_a_tuple(refused: Refused) -> bool:
+    broadcast: Any = ops.Broadcast(0)
+    given = (Tensor([1.0]), [Tensor([1.0])])
+    texts = [refused(TypeError, lambda value=value: broadcast(value)) for value in given]
+    return all("the input[0] should be a Tuple of tensors, but got" in text for text in texts)

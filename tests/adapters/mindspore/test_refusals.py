@@ -58,6 +58,12 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
         for call in (comm.reduce_scatter_tensor, comm.scatter_tensor)
         for part, length in ((torch.zeros(3, 2), 3), (scalar, 1))
     ),
+    *(
+        (lambda call=call: call(x, async_op=1), TypeError, "'async_op' must be a bool, but got <class 'int'>")
+        for call in (comm.all_reduce, comm.all_gather_into_tensor, comm.reduce_scatter_tensor)
+    ),
+    (lambda: exchange([(4,)] * 2, [x] * 2, None, 1), TypeError, "'async_op' must be a bool"),
+    (lambda: counted(x, x.clone(), [2, 2, 2, 2], None, 1), TypeError, "'async_op' must be a bool"),
     (lambda: exchange(x, [x, x]), TypeError, "Expected list or tuple, but got <class 'torch.Tensor'>."),
     (lambda: exchange([(4,)] * 3, [x] * 3), TypeError, "tensor len must be equal to group rank size, but got 3"),
     (lambda: exchange([(4,), "x"], [x, x]), TypeError, ""),

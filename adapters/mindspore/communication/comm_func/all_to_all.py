@@ -11,7 +11,12 @@ from torch import Tensor
 from collshim.arrays import Array
 from collshim.communicator import Communicator
 from collshim.layout import cut
-from collshim.mindspore.communication.comm_func.arguments import group_or_world, require_dense, require_tensor
+from collshim.mindspore.communication.comm_func.arguments import (
+    group_or_world,
+    require_dense,
+    require_flag,
+    require_tensor,
+)
 from collshim.mindspore.communication.comm_func.handle import CommHandle, output_and_handle
 from collshim.mindspore.communication.comm_func.splits import (
     Shape,
@@ -133,6 +138,7 @@ def all_to_all_v_c(
     """
     require_tensor("all_to_all_v_c", input)
     require_tensor("all_to_all_v_c", output)
+    require_flag(async_op)
     comm = group_or_world(group).communicator
     input_counts, output_counts = matrix_counts(comm, send_count_matrix)
     source = require_dense(comm, "all_to_all_v_c", input)

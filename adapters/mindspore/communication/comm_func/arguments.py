@@ -34,6 +34,12 @@ def require_rank(function: str, what: str, rank: int) -> None:
         refuse(TypeError, f"For {function}, the {what} must be int, but got {type(rank)}")
 
 
+def require_flag(async_op: Any) -> None:
+    """Refuse a value that is not a bool."""
+    if not isinstance(async_op, bool):
+        refuse(TypeError, f"The argument 'async_op' must be a bool, but got {type(async_op)}.")
+
+
 def require_group(group: str) -> Group:
     """Return the group of that name; refuse None and other types."""
     require_name("get_group_size", group)

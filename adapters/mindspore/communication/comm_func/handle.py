@@ -10,6 +10,7 @@ from torch import Tensor
 
 from collshim.arrays import Array, like
 from collshim.layout import Parts
+from collshim.mindspore.communication.comm_func.arguments import require_flag
 from collshim.work import Work
 
 
@@ -39,8 +40,9 @@ def output_and_handle(
 
     An asynchronous output is returned before it is filled, so this function allocates it. It also allocates outputs
     with ``fixed_shapes``, which the senders must match. It cannot allocate a differentiable output: the engine makes
-    that output, and this function waits for it.
+    that output, and this function waits for it. Before it posts anything, it refuses an ``async_op`` that is no bool.
     """
+    require_flag(async_op)
     if needs_gradient(tensors) or not (async_op or fixed_shapes):
         work = post(None).then(view)
         output = work.wait()

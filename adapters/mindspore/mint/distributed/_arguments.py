@@ -12,6 +12,7 @@ from collshim.adapting.refusing import refuse
 from collshim.arrays import Array, as_torch, is_array
 from collshim.mindspore.common.dtype import dtype_name
 from collshim.mindspore.communication.comm_func.arguments import group_of_peer, peer_in
+from collshim.mindspore.communication.comm_func.arguments import require_flag as require_flag
 from collshim.mindspore.communication.comm_func.handle import CommHandle
 from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, Group, resolve_group
 from collshim.mindspore.tensor import set_pending_work, settle
@@ -91,12 +92,6 @@ def require_op(function: str, op: Any) -> None:
         refuse(TypeError, f"For {function}, the input op type must be str, but got {type(op)}")
     if op not in OPS:
         refuse(TypeError, f"For {function}, the input op value must be one of {', '.join(OPS)}, but got {op!r}")
-
-
-def require_flag(async_op: Any) -> None:
-    """Refuse a value that is not a bool."""
-    if not isinstance(async_op, bool):
-        refuse(TypeError, f"The argument 'async_op' must be a bool, but got {type(async_op)}.")
 
 
 def require_rank(function: str, what: str, rank: Any) -> None:

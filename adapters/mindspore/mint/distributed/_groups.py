@@ -121,6 +121,8 @@ def new_group(
 ) -> str:
     """Create a group of these ranks, in ascending order; return its name on the members, and "" on other ranks.
 
+    As in MindSpore, it also returns "" if this rank is not initialised or the world has no such rank.
+
     Args:
         ranks: global ranks; None means all ranks, whose group already exists.
         timeout: has no effect; neither have ``use_local_synchronization`` and ``group_desc``.
@@ -144,7 +146,7 @@ def new_group(
     group = f"{prefix}_{len(ordered)}_{hashlib.sha1(joined.encode(), usedforsecurity=False).hexdigest()}"
     try:
         management.create_group(group, ordered, pg_options)
-    except RuntimeError as error:  # not initialised, or not a member
+    except RuntimeError as error:  # not initialised, not a member, or no such rank
         LOG.info("new_group: %s", error)
         return ""
     return group

@@ -48,14 +48,16 @@ def broadcast_object_list(object_list: list[Any], src: int = 0, group: str | Non
     """Copy rank ``src``'s objects to every rank's list; ``device`` is ignored.
 
     Raises:
-        TypeError: if ``object_list`` is not a list, ``src`` not an int, or ``group`` not a string; if pickle cannot
-            save an object.
+        TypeError: if ``object_list`` is not a list, or is empty; if ``src`` is not an int, or ``group`` not a string;
+            if pickle cannot save an object.
         RuntimeError: if this rank is not initialised; if the group does not exist; if ``src`` is not in it; if the
             lists' lengths differ.
     """
     members = group_of(group)
     require_rank("broadcast_object_list", "src", src)
     _require_list("object_list", object_list)
+    if not object_list:
+        refuse(TypeError, "The object_list can not be empty.")
     root = root_in(members, src)
     given = object_list if members.communicator.rank == root else None
     _fill(object_list, members.communicator.broadcast_object(given, root).wait())

@@ -31,6 +31,11 @@ class Collective(Primitive):
         """The group, as this rank sees it."""
         return resolve_group(self.attrs["group"])
 
+    @property
+    def rank_size(self) -> int:
+        """The number of ranks in the group."""
+        return self.members.communicator.size
+
     def global_rank(self, rank: int) -> int:
         """Return the global rank of a rank in the group; raise ValueError if the group has no such rank."""
         ranks = self.members.ranks

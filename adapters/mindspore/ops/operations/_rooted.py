@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from collshim.adapting.refusing import refuse
 from collshim.arrays import Array, is_array
 from collshim.mindspore.communication import comm_func
@@ -16,7 +14,7 @@ __all__ = ["Broadcast", "CollectiveGather", "CollectiveScatter", "Reduce"]
 class Broadcast(Collective):
     """A primitive that returns the root's tuple of tensors on every rank of ``group``.
 
-    For a single tensor it returns a tensor. The gradient is the unchanged gradient of the rank's own output.
+    The gradient is the unchanged gradient of the rank's own output.
 
     Raises:
         TypeError: ``root_rank`` is not an int, or ``group`` not a string; in a call, the input is not a tuple of
@@ -32,13 +30,12 @@ class Broadcast(Collective):
         super().__init__("Broadcast", group)
         self.add_prim_attr("root_rank", root_rank)
 
-    def __call__(self, input_x: Sequence[Array] | Array) -> tuple[Array, ...] | Array:
+    def __call__(self, input_x: tuple[Array, ...]) -> tuple[Array, ...]:
         """Return the root's tensors."""
         source = self.global_rank(self.attrs["root_rank"])
-        if is_array(input_x):
-            return comm_func.broadcast(input_x, source, self.attrs["group"])
-        if not isinstance(input_x, list | tuple) or not all(map(is_array, input_x)):
-            refuse(TypeError, f"For 'Broadcast', the input must be a tuple of tensors, but got {type(input_x)}")
+        if not isinstance(input_x, tuple) or not all(map(is_array, input_x)):
+            text = f"the input[0] should be a Tuple of tensors, but got {type(input_x).__name__}"
+            refuse(TypeError, f"For primitive[Broadcast], {text}")
         return tuple(comm_func.broadcast(tensor, source, self.attrs["group"]) for tensor in input_x)
 
 
