@@ -142,8 +142,11 @@ def layouts_of(spread: Any, place: placement, kind: type[Exception] = RuntimeErr
     """Return the layouts of an ``sbp``, or of a list or tuple with one for each dimension of ranks.
 
     Raises:
-        TypeError: it is another value. ``kind``: the placement has another number of dimensions.
+        TypeError: it is another value, or ``place`` is no placement. ``kind``: the placement has another number of
+            dimensions.
     """
+    if not isinstance(place, placement):
+        raise also(ArgumentError, TypeError)(f"Invalid parameter placement with type {type(place)}{world.place()}")
     each = list(spread) if isinstance(spread, list | tuple) else [spread]
     if not each or not all(isinstance(one, sbp) for one in each):
         raise also(ArgumentError, TypeError)(f"Invalid parameter sbp with type {type(spread)}{world.place()}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collshim.errors import ArgumentValueError, also
+from collshim.errors import ArgumentTypeError, ArgumentValueError, also
 from collshim.oneflow.global_tensors import sbp
 
 broadcast = sbp("broadcast")
@@ -13,10 +13,13 @@ def split(dim: int | None = None, *, axis: int | None = None) -> sbp:
     """Return the layout that splits along dimension ``dim``, also called ``axis``.
 
     Raises:
+        TypeError: there is neither ``dim`` nor ``axis``.
         AssertionError: ``dim`` is not an int.
         RuntimeError: ``dim`` is negative.
     """
     along = axis if dim is None else dim
+    if along is None:
+        raise ArgumentTypeError("split_sbp() missing 1 required argument: 'dim'.")
     if not isinstance(along, int):
         raise also(ArgumentValueError, AssertionError)(f"sbp.split: dim is {along!r}, should be an int")
     if along < 0:

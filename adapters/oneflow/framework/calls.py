@@ -54,7 +54,7 @@ class Call:
         self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], index: int | None
     ) -> None:
         self._func, self._args, self._kwargs, self._index = func, args, kwargs, index
-        self.name = getattr(func, "__name__", "")
+        self.name = _name_of(func)
         self.is_loss = self.name in LOSSES
 
     def with_owners(self, owners: torch.Tensor, reduce: Callable[..., Any]) -> torch.Tensor:
@@ -79,3 +79,9 @@ class Call:
         args = [exchanged(arg) for arg in self._args]
         result = self._func(*args, **{name: exchanged(value) for name, value in self._kwargs.items()})
         return result if self._index is None else result[self._index]
+
+
+def _name_of(func: Callable[..., Any]) -> str:
+    """Return the name of a function, or of the attribute, such as ``T``, that it returns."""
+    name = getattr(func, "__name__", "")
+    return getattr(getattr(func, "__self__", None), "__name__", name) if name == "__get__" else name

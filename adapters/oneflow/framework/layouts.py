@@ -31,7 +31,7 @@ _REDUCTIONS = {"max", "min", "amax", "amin", "argmax", "argmin", "all", "any", "
 JOINS = {"cat", "concat", "stack"}
 _MOVES = {
     *("transpose", "permute", "reshape", "view", "flatten", "unsqueeze", "squeeze", "expand", "t", "swapaxes"),
-    *("movedim", "flip", "roll", "repeat", "split", "chunk", "narrow", "__getitem__", "unbind", *JOINS),
+    *("T", "movedim", "flip", "roll", "repeat", "split", "chunk", "narrow", "__getitem__", "unbind", *JOINS),
 }
 REDUCING = _SUMS | _REDUCTIONS
 

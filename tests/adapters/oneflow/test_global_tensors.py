@@ -109,6 +109,7 @@ def test_placement_has_ranks_and_their_shape() -> None:
         (lambda: flow.placement("cpu", [[0, 0]]), RuntimeError, "should contain each rank once"),
         (lambda: flow.placement("cpu", [0, 1], hierarchy=(3,)), RuntimeError, "should have room for 2 ranks"),
         (lambda: flow.sbp.split(-1), RuntimeError, "Split axis must not be negative, but got -1!"),
+        (flow.sbp.split, TypeError, r"split_sbp\(\) missing 1 required argument: 'dim'"),
         (lambda: flow.sbp.split(*NO_INT), AssertionError, "dim is 'a', should be an int"),
     ],
 )

@@ -108,6 +108,8 @@ LAYOUTS: dict[str, tuple[Callable[[], Any], Any]] = {
     "argmax": (lambda: counted((4, 4), S0).argmax(1), S0),
     "softmax": (lambda: flow.softmax(counted((4, 4), S1), -1), S0),
     "transpose": (lambda: counted((4, 4), S0).transpose(0, 1), S1),
+    "attribute T": (lambda: counted((4, 2), S0).T, S1),
+    "attribute T of a sum": (lambda: summed((2, 4)).T, P),
     "reshape": (lambda: counted((4, 4), S0).reshape(2, 8), S0),
     "unsqueeze": (lambda: counted((4, 4), S0).unsqueeze(0), S1),
     "cat": (lambda: flow.cat([counted((4, 4), S0)] * 2, 0), S1),
@@ -203,6 +205,8 @@ def test_wrong_arguments_are_refused() -> None:
     for wrong in ({"sbp": B}, {"placement": both()}):
         with pytest.raises(RuntimeError, match="must have placement and sbp parameters"):
             local.to_global(**wrong)
+    with pytest.raises(TypeError, match="Invalid parameter placement with type <class 'str'>"):
+        local.to_global("cpu", B)
     with pytest.raises(TypeError, match="Invalid parameter sbp"):
         local.to_global(both(), "split")
     with pytest.raises(RuntimeError, match=r"one for each dimension of ranks \(2 vs 1\)"):
