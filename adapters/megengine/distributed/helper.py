@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor
 
+from collshim import world
 from collshim.arrays import Array, as_output, as_torch
 from collshim.errors import ArgumentTypeError, ArgumentValueError, CollshimError, also
 from collshim.megengine.core.tensor.values import Valued
@@ -105,11 +106,11 @@ def param_pack_concat(inps: Sequence[Array], offsets: Array, offsets_val: Sequen
     return _as_kind_of(inps[0], whole)
 
 
-def param_pack_split(inp: Array, offsets: Sequence[int], shapes: Sequence[Sequence[int]]) -> list[Any]:
+def param_pack_split(inp: Array, offsets: Sequence[int], shapes: Sequence[Sequence[int]]) -> tuple[Any, ...]:
     """Return views of a flat array with these shapes at ``offsets``; for the shape ``()``, the view is ``(1,)``."""
     flat = _read(inp)
     places = zip(offsets[::2], offsets[1::2], shapes, strict=True)
-    return [_as_kind_of(inp, flat[begin:end].view(tuple(shape) or (1,))) for begin, end, shape in places]
+    return tuple(_as_kind_of(inp, flat[begin:end].view(tuple(shape) or (1,))) for begin, end, shape in places)
 
 
 def _read(array: Any) -> Tensor:
@@ -123,7 +124,7 @@ def _as_kind_of(array: Any, result: Tensor) -> Any:
 
 def pack_allreduce_split(
     pack_list: Sequence[Array], shapes: Sequence[Sequence[int]], group: Group, reduce_method: str
-) -> list[Any]:
+) -> tuple[Any, ...]:
     """Reduce arrays with the same dtype over the ranks of ``group`` in one call.
 
     Args:
@@ -179,18 +180,19 @@ class AllreduceCallback:
         backend: only a name, see ``init_process_group``.
 
     Raises:
-        AssertionError: ``init_process_group`` was not called, or ``reduce_method`` is unknown.
+        AssertionError: ``reduce_method`` is unknown, or ``init_process_group`` was not called and ``backend`` is None.
 
     >>> manager.attach(weights, callbacks=make_allreduce_cb("mean"))  # doctest: +SKIP
     """
 
     def __init__(self, reduce_method: str, group: Group = WORLD, backend: str | None = None) -> None:
-        member = joined()
         self._reduce_method = str(reduce_method).lower()
         if self._reduce_method not in ("sum", "mean"):
             raise also(ArgumentValueError, AssertionError)(
-                f"make_allreduce_cb: reduce_method is {reduce_method!r}, should be 'sum' or 'mean' ({member.where()})"
+                f"make_allreduce_cb: reduce_method is {reduce_method!r}, should be 'sum' or 'mean'{world.place()}"
             )
+        if backend is None:
+            joined()
         self._group = group
         self._waiting: WeakKeyDictionary[_Reduced, Any] = WeakKeyDictionary()
 

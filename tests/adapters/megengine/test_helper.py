@@ -105,7 +105,14 @@ def test_pack_offsets_follow_the_shapes() -> None:
         [torch.ones(1), np.full((3, 3), 2.0, np.float32), torch.tensor(3.0)], offsets, offsets
     )
     assert packed.tolist() == [1, *[2] * 9, 3]
-    assert [tuple(part.shape) for part in helper.param_pack_split(packed, offsets, shapes)] == [(1,), (3, 3), (1,)]
+    parts = helper.param_pack_split(packed, offsets, shapes)
+    assert (type(parts), [tuple(part.shape) for part in parts]) == (tuple, [(1,), (3, 3), (1,)])
+
+
+def test_callback_with_a_backend_can_be_made_before_the_world() -> None:
+    assert isinstance(dist.make_allreduce_cb("mean", backend="auto"), helper.AllreduceCallback)
+    with pytest.raises(AssertionError, match="reduce_method is 'prod', should be 'sum' or 'mean'"):
+        dist.make_allreduce_cb("prod", backend="auto")
 
 
 def packed_and_reduced(method: str) -> Any:
