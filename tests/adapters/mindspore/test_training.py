@@ -190,6 +190,14 @@ def test_fit_evaluates_between_epochs() -> None:
     assert [sorted(facts["eval_results"]) for facts in found] == [["eval_loss", "mse"]] * 2
 
 
+def test_missing_parameter_of_a_callback_is_a_key_error() -> None:
+    def ask(context: Any) -> None:
+        with pytest.raises(KeyError, match=r"have no 'cur_epoch_num': they have .*batch_num"):
+            hasattr(context.original_args(), "cur_epoch_num")
+
+    model().train(1, rows(), callbacks=LambdaCallback(on_train_begin=ask))
+
+
 def test_model_stops_when_asked() -> None:
     steps: list[int] = []
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from collshim.adapting.refusing import refuse
+from collshim.errors import ArgumentError, also
 
 __all__ = ["Callback", "Callbacks", "Facts", "LambdaCallback", "RunContext"]
 _MOMENTS = [f"{mode}_{what}" for mode in ("train", "eval") for what in ("begin", "epoch_begin", "step_begin")]
@@ -80,13 +81,17 @@ class LambdaCallback(Callback):
 
 
 class Facts(dict[str, Any]):
-    """The state that a Model passes to its callbacks, as dict entries and as attributes."""
+    """The state that a Model passes to its callbacks, as dict entries and as attributes.
+
+    A missing attribute is a KeyError, as in MindSpore, even for ``hasattr``: use ``in`` or ``get``.
+    """
 
     def __getattr__(self, name: str) -> Any:
         try:
             return self[name]
         except KeyError:
-            raise AttributeError(f"the callbacks' parameters have no {name!r}: they have {', '.join(self)}") from None
+            text = f"the callbacks' parameters have no {name!r}: they have {', '.join(self)}"
+            raise also(ArgumentError, KeyError)(text) from None
 
     def __setattr__(self, name: str, value: Any) -> None:
         self[name] = value
