@@ -167,7 +167,8 @@ def overlaps() -> int:
     def both() -> None:
         first = comm.all_reduce(x, out=x)
         second = comm.all_reduce(y, out=x)
-        first.wait(), second.wait()
+        first.wait()
+        second.wait()
 
     return counted(both)
 
