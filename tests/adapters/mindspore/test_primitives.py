@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -156,5 +157,5 @@ def test_primitives_know_the_size_of_their_group() -> Any:
 def test_broadcast_takes_only_a_tuple(refused: Refused) -> bool:
     broadcast: Any = ops.Broadcast(0)
     given = (Tensor([1.0]), [Tensor([1.0])])
-    texts = [refused(TypeError, lambda value=value: broadcast(value)) for value in given]
+    texts = [refused(TypeError, partial(broadcast, value)) for value in given]
     return all("the input[0] should be a Tuple of tensors, but got" in text for text in texts)
