@@ -81,7 +81,8 @@ class PendingCalls:
         with self.lock:
             self.enter_latest()
             latest_entries = [*self.entries.values()][-_COMPARED:]
-            if len(self.entries) > self._most:
+            is_any_dropped = any(work() is None for work, *_ in latest_entries)  # the core posts only without entries
+            if is_any_dropped or len(self.entries) > self._most:
                 self._forget_dropped()
                 self._most = 2 * max(len(self.entries), _COMPARED)
         if plan.on_cpu:

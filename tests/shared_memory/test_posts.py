@@ -199,6 +199,24 @@ def test_call_that_is_not_waited_for_is_named_when_its_group_is_closed() -> None
         assert "was not waited for" in texts[0]
 
 
+def after_a_dropped_work() -> tuple[bool, list[str]]:
+    comm, x = world(), torch.ones(2)
+    group = comm.subgroup([0, 1])
+    assert group is not None
+    group.all_reduce(x, out=x)
+    finished, _ = posts(lambda: group.all_reduce(x, out=x))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        group.close()
+    return finished, [str(warning.message) for warning in caught]
+
+
+def test_dropped_work_does_not_slow_later_calls_and_is_named() -> None:
+    for finished, texts in run(after_a_dropped_work):
+        assert finished
+        assert [("was not waited for" in text) for text in texts] == [True]
+
+
 def disagrees() -> str:
     comm, x, y = world(), torch.ones(2), torch.ones(2)
     for _ in range(MANY):
