@@ -97,13 +97,11 @@ def repeat(
 
 def _posted(
     group: ProcessGroup, async_op: bool, collective: Collective, work: collshim.work.Work[Any], outputs: Any
-) -> Work | None:
-    """Return the ``Work`` of a call that was posted, or wait for it."""
+) -> Any:
+    """Return the ``Work`` of a call that was posted; or wait for the call, and return None."""
     group.posted += 1
     if not async_op:
-        if work is not COMPLETE or group.order:
-            _wait(group, work)
-        return None
+        return None if work is COMPLETE and not group.order else _wait(group, work)
     listed = outputs if type(outputs) is list else [outputs]
     size = group.communicator.size if listed is not outputs and collective is ALL_GATHER else None
     return Work(work, group.deadline, listed, size=size, order=group.order)
