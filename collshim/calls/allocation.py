@@ -10,6 +10,7 @@ from torch import Tensor
 
 from collshim.calls.call import Call
 from collshim.calls.collective import Shape
+from collshim.calls.plan import Plan
 from collshim.layout import Parts
 
 
@@ -43,3 +44,9 @@ def _require_known(shape: Shape | None) -> Shape:
     if shape is None:
         raise AssertionError("the shape of a rank with an input is always known")  # the communicator excludes it
     return shape
+
+
+def fresh(plan: Plan) -> Callable[[], Tensor]:
+    """Return a function that allocates a result of known shape; ``empty_like`` of one element is fastest."""
+    element = torch.empty((), dtype=plan.call.dtype, device=plan.device)
+    return partial(torch.empty_like, element.expand(plan.shape or ()))

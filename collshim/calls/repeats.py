@@ -10,6 +10,7 @@ from weakref import ref
 import torch
 from torch import Tensor
 
+from collshim.calls.allocation import fresh
 from collshim.calls.call import Call
 from collshim.calls.collective import Collective
 from collshim.calls.likeness import Likeness, likeness_of
@@ -151,7 +152,7 @@ def keep(comm: Any, known: Recognizer, call: Repeated, observers: object) -> Non
     if not _are_direct(known, call):
         return
     if out is None and plan.gets:
-        allocate = partial(torch.empty_like, torch.empty((), dtype=plan.call.dtype).expand(plan.shape or ()))
+        allocate = fresh(plan)
         out = allocate()
     tensors = _tensors(array) if array is out else _tensors(array) + _tensors(out)
     alike = likeness_of(*tensors or [torch.empty(0, device="cpu")])

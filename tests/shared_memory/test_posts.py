@@ -113,6 +113,16 @@ def test_each_call_without_out_returns_a_tensor_of_its_own() -> None:
     assert run(results_of_their_own) == [True, True]
 
 
+def under_another_default_device() -> set[str]:
+    comm, x = world(), torch.ones(2, device="cpu")
+    with torch.device("meta"):
+        return {comm.all_reduce(x).wait().device.type for _ in range(MANY)}
+
+
+def test_result_lies_on_the_device_of_the_input_whatever_the_default() -> None:
+    assert run(under_another_default_device) == [{"cpu"}] * 2
+
+
 def after_others_need_a_gradient() -> list[bool]:
     comm, found = world(), []
     for number in range(MANY):

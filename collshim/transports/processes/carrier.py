@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import torch
@@ -14,7 +13,7 @@ from collshim.accelerator import ACCELERATOR
 from collshim.arrays.arithmetic import of_booleans
 from collshim.arrays.dtypes import NATIVE_NUMBERS
 from collshim.calls.agreement import unlike_sites
-from collshim.calls.allocation import allocator
+from collshim.calls.allocation import allocator, fresh
 from collshim.calls.call import Call
 from collshim.calls.collective import (
     ALL_GATHER,
@@ -177,7 +176,7 @@ class Agreed:
     def allocate(self, plan: Plan) -> Any:
         """Allocate this rank's result."""
         if self._fresh is None:
-            self._fresh = _fresh(plan) if plan.shape is not None else allocator(self.calls, plan.rank, self.device)
+            self._fresh = fresh(plan) if plan.shape is not None else allocator(self.calls, plan.rank, self.device)
         return self._fresh()
 
     def compute(self, plan: Plan, data: Sequence[bytearray], outputs: Parts | None) -> Parts | None:
@@ -206,9 +205,9 @@ class Agreed:
         """Make a function that starts moving the data; with ``is_in_line``, in the caller's own stream on a GPU."""
         call = plan.call
         is_known = plan.shape is not None and not self.is_ragged
-        fresh = _fresh(plan) if is_known else allocator(self.calls, plan.rank, self.device)
+        allocate = fresh(plan) if is_known else allocator(self.calls, plan.rank, self.device)
         singles = OF_BACKEND if self.is_on_gpu else OF_GROUP
-        end = Endpoint(plan.rank, plan.size, fresh, self.is_ragged, singles, is_in_line)
+        end = Endpoint(plan.rank, plan.size, allocate, self.is_ragged, singles, is_in_line)
         if call.dtype is None:  # taken from the others' calls
             call = call._replace(dtype=self.dtype, device=self.device.type)
         elif self.is_ragged and call.collective is ALL_TO_ALL:
@@ -259,9 +258,3 @@ def movement(plan: Plan, calls: Sequence[Call], dtype: torch.dtype | None) -> Mo
 def takes_lists(call: Call) -> bool:
     """Return whether gloo reduces the tensors of a list together, without copying them."""
     return call.reduce_op in _IN_LISTS and call.dtype in NATIVE_NUMBERS
-
-
-def _fresh(plan: Plan) -> Callable[[], Tensor]:
-    """Return a function that allocates a result of known shape; ``empty_like`` of one element is fastest."""
-    element = torch.empty((), dtype=plan.call.dtype, device=plan.device)
-    return partial(torch.empty_like, element.expand(plan.shape or ()))
