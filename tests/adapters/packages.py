@@ -51,7 +51,7 @@ def run_python(*command: str) -> str:
         [sys.executable, *command],
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=200,
         check=False,
         env={**os.environ, "PYTHONWARNINGS": "ignore"},
     )

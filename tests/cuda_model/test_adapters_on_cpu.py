@@ -56,7 +56,7 @@ def with_a_backend() -> Any:
         release()
         return found
 
-    return collshim.launch(rank, 2, timeout=50)[0]
+    return collshim.launch(rank, 2, timeout=200)[0]
 
 
 DOORS: dict[str, tuple[str, Callable[[], Any]]] = {

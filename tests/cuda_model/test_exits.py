@@ -19,7 +19,7 @@ UNTOLD = 120
 def ended(deed: str, **variables: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "tests.cuda_model.a_process", deed]
     surroundings = {**os.environ, "PYTHONPATH": os.getcwd(), **variables}
-    return subprocess.run(command, env=surroundings, capture_output=True, text=True, timeout=55, check=False)
+    return subprocess.run(command, env=surroundings, capture_output=True, text=True, timeout=200, check=False)
 
 
 @pytest.mark.parametrize("deed", ["reading", "posting", "over_torch"])

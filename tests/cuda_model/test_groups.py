@@ -75,7 +75,7 @@ def own_gpu_of_cupy(folder: str, is_first: bool) -> tuple[bool, list[int]]:
 @pytest.mark.parametrize("is_first", [True, False])
 def test_each_process_has_its_gpu_in_cupy_too(tmp_path: Path, is_first: bool) -> None:
     (tmp_path / "cupy.py").write_text(CUPY, encoding="utf-8")
-    found = collshim.launch(partial(own_gpu_of_cupy, str(tmp_path), is_first), 3, ranks="processes", timeout=50)
+    found = collshim.launch(partial(own_gpu_of_cupy, str(tmp_path), is_first), 3, ranks="processes", timeout=200)
     assert found == [(False, [rank]) for rank in range(3)]
 
 
@@ -96,7 +96,7 @@ def test_run_command_gives_each_process_a_gpu(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SCRIPT, encoding="utf-8")
     command = [sys.executable, "-m", "collshim", "run", "-n", "2", str(tmp_path / "script.py"), str(tmp_path)]
     surroundings = {**os.environ, "PYTHONPATH": os.getcwd()}
-    done = subprocess.run(command, env=surroundings, capture_output=True, text=True, timeout=55, check=False)
+    done = subprocess.run(command, env=surroundings, capture_output=True, text=True, timeout=200, check=False)
     assert sorted(done.stdout.splitlines()) == [f"[rank {rank}] {rank} {rank} [{rank}]" for rank in range(2)], done
 
 
@@ -106,7 +106,7 @@ def own_gpu() -> tuple[bool, int, int]:
 
 
 def test_launch_gives_each_process_a_gpu() -> None:
-    assert collshim.launch(own_gpu, 3, ranks="processes", timeout=50) == [(False, rank, rank) for rank in range(3)]
+    assert collshim.launch(own_gpu, 3, ranks="processes", timeout=200) == [(False, rank, rank) for rank in range(3)]
 
 
 def trained(wrap: Callable[[nn.Module], nn.Module]) -> Any:

@@ -42,7 +42,7 @@ def among(gpus: list[int] | None, fn: Callable[..., Any], *args: Any) -> list[An
         return fn(comm, *args)
 
     with collshim.options(timeout=20.0):
-        return list(collshim.launch(run, SIZE, timeout=55))
+        return list(collshim.launch(run, SIZE, timeout=200))
 
 
 def place(gpus: list[int] | None) -> str:
@@ -182,5 +182,5 @@ def of_oneflow(comm: Communicator) -> Any:
 
 def test_oneflow_cuda_is_the_gpu_of_each_rank() -> None:
     with collshim.options(timeout=20.0):
-        found = collshim.launch(lambda: of_oneflow(collshim.current().communicator), SIZE, timeout=55)
+        found = collshim.launch(lambda: of_oneflow(collshim.current().communicator), SIZE, timeout=200)
     assert found == [(f"cuda:{rank}", [10.0] * 3, 2.5, f"cuda:{rank}") for rank in range(SIZE)]

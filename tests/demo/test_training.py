@@ -24,7 +24,7 @@ LINES = 45
 @pytest.fixture(scope="module")
 def curves() -> Curves:
     data = digits.load()
-    by_rank = collshim.launch(train_all, 4, ranks="processes", args=(data,), timeout=90)
+    by_rank = collshim.launch(train_all, 4, ranks="processes", args=(data,), timeout=200)
     return Curves(by_rank, single.train(data))
 
 

@@ -85,7 +85,7 @@ def test_entry_registers_an_option(toy: Path) -> None:
         "block = collshim.options(toy_order='ranks'); block.__enter__(); print(chosen('toy_order'))"
     )
     paths = {"PYTHONPATH": f"{toy}{os.pathsep}{ROOT}"}
-    found = subprocess.check_output([sys.executable, "-c", program], env=os.environ | paths, text=True, timeout=60)
+    found = subprocess.check_output([sys.executable, "-c", program], env=os.environ | paths, text=True, timeout=200)
     assert found.split() == ["ranks", "reversed", "ranks"]
 
 

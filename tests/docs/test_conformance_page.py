@@ -39,7 +39,7 @@ def test_commands_print_what_the_page_shows(command: str, printed: str) -> None:
         env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "80"},
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=200,
         check=False,
     )
     expected = [line.removeprefix("    ") for line in printed.splitlines() if line.strip()]

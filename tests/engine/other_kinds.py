@@ -67,7 +67,7 @@ def _collectives(library: str) -> list[dict[str, Any]]:
         found = {name: attempt(scenario, comm, x) for name, scenario in COLLECTIVES.items()}
         return {name: outcome.text or _shown(outcome.value, type(x)) for name, outcome in found.items()}
 
-    return collshim.launch(rank, 2, timeout=60)
+    return collshim.launch(rank, 2, timeout=200)
 
 
 def _shown(found: Any, kind: type) -> Any:

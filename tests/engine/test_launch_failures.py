@@ -48,7 +48,7 @@ def test_unguarded_launch_in_a_script_is_explained(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(UNGUARDED)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, timeout=100)
+    done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, timeout=200)
     assert done.returncode == 1
     expected = 'launch: the ranks import this script, so its call must be under if __name__ == "__main__":'
     assert done.stderr.splitlines()[-1] == f"collshim.errors.RankError: {expected}"

@@ -84,7 +84,7 @@ def in_shell(kind: str, folder: Path) -> Printed:
         env={**os.environ, "PYTHONPATH": str(ROOT), "IPYTHONDIR": str(folder)},
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=200,
         check=True,
     )
     printed = json.loads(done.stdout.splitlines()[-1])

@@ -277,7 +277,7 @@ def test_ending_processes_name_unfinished_calls(start: str, tmp_path: Path) -> N
     runner = [] if "launch" in start else ["-m", "collshim", "run", "--nproc-per-node", "2"]
     command = [sys.executable, "-W", "always::ResourceWarning", *runner, str(script)]
     variables = {**os.environ, "PYTHONWARNINGS": "always::ResourceWarning"}
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=200, check=True)
     assert done.stderr.count("all_reduce(shape (3,), float32, op sum) at leaves.py:6 on rank ") == 2, done.stderr
     assert done.stderr.count("made at leaves.py:8, was never closed") == 2, done.stderr
 
@@ -312,9 +312,9 @@ def with_sites(fn: Callable[..., Any], transport: str) -> list[str]:
     with collshim.options(check="sites", timeout=20):
         ranks = "threads" if transport == "threads" else "processes"
         if transport == "threads":
-            seen = recorded(lambda: collshim.launch(fn, 2, ranks=ranks, timeout=40))
+            seen = recorded(lambda: collshim.launch(fn, 2, ranks=ranks, timeout=200))
         else:
-            found = collshim.launch(recorded, 2, ranks=ranks, args=(fn,), timeout=40)
+            found = collshim.launch(recorded, 2, ranks=ranks, args=(fn,), timeout=200)
             seen = [each for rank in found for each in rank]
     return [text for name, text in seen if name == UsageWarning.__name__]
 

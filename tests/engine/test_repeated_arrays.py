@@ -72,7 +72,7 @@ def test_each_array_of_a_repeated_call_is_converted_once(form: str) -> None:
             found.append((values(result), used // uses))
         return found
 
-    for first, second, third in collshim.launch(calls, 2, timeout=60):
+    for first, second, third in collshim.launch(calls, 2, timeout=200):
         assert first[0] == second[0] == third[0]
         assert second[1] == third[1] == 1
 
@@ -89,7 +89,7 @@ def test_send_needs_no_way_back() -> None:
                 comm.send(given, 1).wait()
         return out.tolist()
 
-    assert collshim.launch(calls, 2, timeout=60)[1] == [4.0, 4.0]
+    assert collshim.launch(calls, 2, timeout=200)[1] == [4.0, 4.0]
 
 
 def read_only() -> Foreign:
@@ -266,7 +266,7 @@ def wanted_of(name: str, given: list[list[list[float]]], rank: int) -> list[list
 @pytest.mark.parametrize("transport", ["threads", pytest.param("processes", marks=pytest.mark.processes)])
 @pytest.mark.parametrize("name", LISTS)
 def test_lists_like_earlier_ones_have_their_own_results(name: str, transport: Any) -> None:
-    ranks = collshim.launch(partial(list_calls, name), 2, ranks=transport, timeout=60)
+    ranks = collshim.launch(partial(list_calls, name), 2, ranks=transport, timeout=200)
     for turn, each in enumerate(zip(*ranks, strict=True)):
         given = [own for own, _ in each]
         for rank, (_, found) in enumerate(each):

@@ -44,7 +44,7 @@ def told(*how: str) -> list[str]:
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=200,
         check=False,
     )
     assert "Traceback" not in done.stderr
@@ -87,7 +87,7 @@ def test_local_function_is_sent_with_cloudpickle() -> None:
     def ranks() -> int:
         return collshim.current().rank + more
 
-    assert collshim.launch(ranks, 2, ranks="processes", timeout=60) == [10, 11]
+    assert collshim.launch(ranks, 2, ranks="processes", timeout=200) == [10, 11]
 
 
 def test_code_sent_with_cloudpickle_keeps_its_file() -> None:
@@ -98,4 +98,4 @@ def test_code_sent_with_cloudpickle_keeps_its_file() -> None:
 
         return [code.__code__.co_filename for code in (inner, lambda: None)]
 
-    assert collshim.launch(ranks, 1, ranks="processes", timeout=60) == [[__file__, __file__]]
+    assert collshim.launch(ranks, 1, ranks="processes", timeout=200) == [[__file__, __file__]]

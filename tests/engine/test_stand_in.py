@@ -222,7 +222,7 @@ STARTED = "import oneflow, json, sys; print(json.dumps([oneflow.__name__, 'onefl
 
 
 def started(*arguments: str) -> str:
-    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=90, check=True)
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=200, check=True)
     return done.stdout
 
 

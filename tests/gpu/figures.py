@@ -167,7 +167,7 @@ def _among_threads() -> list[str]:
     ]
     for op, moved in {"all_reduce": 2, "broadcast": 2, "all_gather": 2 * RANKS, "all_to_all": 2}.items():
         for size, count in NUMBERS.items():
-            seconds = max(collshim.launch(_threads_time, RANKS, args=(op, count), timeout=120))
+            seconds = max(collshim.launch(_threads_time, RANKS, args=(op, count), timeout=200))
             rate = moved * RANKS * count * 4 / seconds / 1e9
             found.append(f"| {op} | {size} | {seconds * 1e6:.0f} | {rate:.0f} |")
     return found

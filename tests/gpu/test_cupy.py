@@ -226,4 +226,4 @@ def among_threads(cupy: Any) -> Any:
 
 
 def test_thread_ranks_share_cupy_arrays(cupy: Any) -> None:
-    assert collshim.launch(among_threads, 4, args=(cupy,), timeout=60) == [([[6.0] * 3] * 4, True)] * 4
+    assert collshim.launch(among_threads, 4, args=(cupy,), timeout=200) == [([[6.0] * 3] * 4, True)] * 4

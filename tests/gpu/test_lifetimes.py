@@ -97,5 +97,5 @@ def test_two_processes_on_one_gpu_are_reported() -> None:
     if torch.cuda.device_count() > 1:
         pytest.skip("each process takes GPU 0; meant for machines with one")
     with collshim.options(timeout=60.0):
-        found = collshim.launch(on_one_gpu, 2, ranks="processes", timeout=100)
+        found = collshim.launch(on_one_gpu, 2, ranks="processes", timeout=200)
     assert found == [[[3.0], True]] * 2

@@ -29,7 +29,7 @@ def _the_gpu_is_at_rest() -> Iterator[None]:
 
 def among_threads(fn: Callable[..., Any], *args: Any) -> list[Any]:
     with collshim.options(timeout=30.0):
-        return collshim.launch(lambda: fn(collshim.current().communicator, *args), SIZE, timeout=100)
+        return collshim.launch(lambda: fn(collshim.current().communicator, *args), SIZE, timeout=200)
 
 
 def results_by_name(

@@ -44,7 +44,7 @@ def run(*words: str, folder: Path | None = None) -> subprocess.CompletedProcess[
     command = [sys.executable, "-m", "collshim", "invariance", *words]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (HERE.parents[1], *sys.path)))}
     return subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=120, cwd=folder or HERE, env=environment
+        command, capture_output=True, text=True, check=False, timeout=200, cwd=folder or HERE, env=environment
     )
 
 

@@ -40,13 +40,13 @@ def test_each_rank_keeps_every_call_and_its_end(folder: Path, transport: str) ->
 
 def test_killed_rank_leaves_its_calls(folder: Path) -> None:
     with pytest.raises(collshim.RankError):
-        collshim.launch(programs.killed, 2, ranks="processes", timeout=60)
+        collshim.launch(programs.killed, 2, ranks="processes", timeout=200)
     assert [record["event"] for record in records(folder, 1)] == ["world", "group", "posted", "done"]
 
 
 def test_failed_call_keeps_its_error(folder: Path) -> None:
     with pytest.raises(collshim.RankError):
-        collshim.launch(programs.differing, 2, timeout=30)
+        collshim.launch(programs.differing, 2, timeout=200)
     for rank in range(2):
         end = records(folder, rank)[-1]
         assert end["event"] == "failed"
@@ -54,19 +54,19 @@ def test_failed_call_keeps_its_error(folder: Path) -> None:
 
 
 def test_refused_call_leaves_its_number_to_the_next(folder: Path) -> None:
-    collshim.launch(programs.refused, 2, timeout=30)
+    collshim.launch(programs.refused, 2, timeout=200)
     assert [(record["event"], record["call"]) for record in records(folder, 0)[3:]] == [("posted", 1), ("refused", 1)]
 
 
 def test_worlds_of_a_process_share_its_files(folder: Path) -> None:
     for _ in range(2):
-        collshim.launch(programs.fine, 2, timeout=30)
+        collshim.launch(programs.fine, 2, timeout=200)
     worlds = [record for record in records(folder, 0) if record["event"] == "world"]
     assert len({record["run"] for record in worlds}) == len(worlds) == 2
 
 
 def test_ranks_of_a_world_name_it_alike(folder: Path) -> None:
-    collshim.launch(programs.fine, 2, ranks="processes", timeout=60)
+    collshim.launch(programs.fine, 2, ranks="processes", timeout=200)
     assert records(folder, 0)[0]["run"] == records(folder, 1)[0]["run"]
 
 
@@ -77,10 +77,10 @@ def test_new_file_leaves_older_ones(tmp_path: Path) -> None:
 
 
 def test_emptied_folder_gets_new_files(folder: Path) -> None:
-    collshim.launch(programs.fine, 2, timeout=30)
+    collshim.launch(programs.fine, 2, timeout=200)
     for path in folder.iterdir():
         path.unlink()
-    collshim.launch(programs.fine, 2, timeout=30)
+    collshim.launch(programs.fine, 2, timeout=200)
     assert records(folder, 1)[0]["event"] == "world"
 
 
@@ -90,7 +90,7 @@ def test_folder_that_cannot_be_written_is_refused(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv(VARIABLE, str(tmp_path / "file"))
     text = "COLLSHIM_LOG_DIR is '.*file', where rank [01] cannot write .*, should be a folder"
     with pytest.raises((collshim.ArgumentValueError, collshim.RankError), match=text):
-        collshim.launch(programs.fine, 2, ranks=kind, timeout=60)
+        collshim.launch(programs.fine, 2, ranks=kind, timeout=200)
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no device that is full")
@@ -115,13 +115,13 @@ def notes(caught: pytest.ExceptionInfo[collshim.RankError], capsys: pytest.Captu
 @pytest.mark.parametrize("kind", ["threads", "processes"])
 def test_failure_names_the_command(folder: Path, capsys: pytest.CaptureFixture[str], kind: str) -> None:
     with pytest.raises(collshim.RankError) as caught:
-        collshim.launch(programs.missing, 2, ranks=kind, timeout=60)
+        collshim.launch(programs.missing, 2, ranks=kind, timeout=200)
     assert notes(caught, capsys) == f"the ranks' calls: collshim log {folder}"
 
 
 def test_failure_without_logs_names_no_command(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(collshim.RankError) as caught:
-        collshim.launch(programs.missing, 2, timeout=30)
+        collshim.launch(programs.missing, 2, timeout=200)
     assert not notes(caught, capsys)
 
 

@@ -26,7 +26,7 @@ from tests.logs import programs
 
 def run(program: Callable[[], None], size: int = 2) -> None:
     with collshim.options(timeout=5), contextlib.suppress(collshim.RankError):
-        collshim.launch(program, size, timeout=30)
+        collshim.launch(program, size, timeout=200)
 
 
 def line(program: Callable[[], None], offset: int) -> str:
@@ -102,7 +102,7 @@ def test_call_without_a_wait_is_unfinished(folder: Path) -> None:
 
 def test_killed_rank_is_absent_and_the_other_waits(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(collshim.RankError):
-        collshim.launch(programs.killed, 2, ranks="processes", timeout=60)
+        collshim.launch(programs.killed, 2, ranks="processes", timeout=200)
     row = as_json(folder, capsys)["groups"][0]["calls"][1]
     assert row["marked"]
     assert row["ranks"]["1"] == {"state": "absent"}

@@ -45,7 +45,7 @@ def _python(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name not in ours}
     environment["PYTHONPATH"] = os.pathsep.join((str(folder), str(ROOT)))
     return subprocess.run(
-        [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=110
+        [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=200
     )
 
 

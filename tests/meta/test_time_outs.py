@@ -58,7 +58,7 @@ def test_time_out_is_one_failed_test(tmp_path: Path, workers: str) -> None:
     ]
     where = {**os.environ, "PYTHONPATH": str(ROOT)}
     ran = subprocess.run(
-        [*command, *options], cwd=tmp_path, env=where, capture_output=True, text=True, timeout=100, check=False
+        [*command, *options], cwd=tmp_path, env=where, capture_output=True, text=True, timeout=200, check=False
     )
     assert "INTERNALERROR" not in ran.stdout + ran.stderr
     told = ran.stdout.partition("short test summary info")[2]

@@ -223,6 +223,6 @@ def test_collshim_run_patches_its_ranks(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     command = [sys.executable, "-m", "collshim", "run", "--patch", "megengine", "-n", "2", str(script)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=80, env=dict(os.environ), check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, env=dict(os.environ), check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.count("sum [3]") == 2

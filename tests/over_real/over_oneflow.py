@@ -108,7 +108,7 @@ WANTED: dict[str, list[Any]] = {
 
 
 def printed(*arguments: str) -> str:
-    done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=90, check=False, cwd=ROOT)
+    done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=200, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
 
@@ -158,5 +158,5 @@ UNDONE = """
 def test_oneflow_is_restored_after_the_block() -> None:
     environment = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE")}
     command = [sys.executable, "-c", textwrap.dedent(UNDONE)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False, env=environment)
     assert done.stdout == "undone\n", done.stderr

@@ -22,7 +22,7 @@ DTYPES = ("bool", "uint8", "int32", "int64", "float16", "bfloat16", "float32", "
 
 def on_ranks(fn: Callable[[Communicator], Any], size: int = 2) -> list[Any]:
     """Return the result of ``fn`` on each rank; ranks are threads."""
-    return collshim.launch(lambda: fn(collshim.current().communicator), size, timeout=60)
+    return collshim.launch(lambda: fn(collshim.current().communicator), size, timeout=200)
 
 
 def rows(communicator: Communicator) -> Any:

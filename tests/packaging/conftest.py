@@ -62,7 +62,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Run:
             env=environment,
             capture_output=True,
             text=True,
-            timeout=100,
+            timeout=200,
         )
 
     return run

@@ -20,7 +20,7 @@ def run(root: Path, *command: str) -> subprocess.CompletedProcess[str]:
     surroundings.pop("PYTEST_ADDOPTS", None)
     alone = [sys.executable, str(root / "tests/packaging/named_alone.py"), ",".join(NAMED)]
     return subprocess.run(
-        [*alone, *command], cwd=root, env=surroundings, capture_output=True, text=True, timeout=55, check=False
+        [*alone, *command], cwd=root, env=surroundings, capture_output=True, text=True, timeout=200, check=False
     )
 
 

@@ -49,7 +49,7 @@ def test_links_are_committed_as_links(links: dict[str, Path], root: Path) -> Non
         capture_output=True,
         text=True,
         check=True,
-        timeout=30,
+        timeout=200,
     ).stdout
     modes = {line.split("\t")[1]: line.split()[0] for line in listing.splitlines()}
     assert modes == {f"collshim/{name}": "120000" for name in links}

@@ -29,7 +29,7 @@ def run_program(program: str, *first: Path) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         cwd=ROOT / "docs",
-        timeout=60,
+        timeout=200,
         check=False,
     )
 
@@ -116,5 +116,5 @@ def test_command_without_a_reader_ends_quietly() -> None:
     os.close(reader)
     with os.fdopen(writer, "w") as out:
         command = [sys.executable, "-m", "collshim", "info"]
-        done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+        done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, text=True, timeout=200, check=False)
     assert (done.returncode, done.stderr) == (141, "")

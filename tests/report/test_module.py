@@ -199,7 +199,7 @@ def test_ctrl_c_shows_and_writes_the_results(tmp_path: Path) -> None:
         while " of " not in process.stderr.readline():
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=200)
     assert process.returncode == 130
     assert "interrupted: these are the results so far" in out
     assert json.loads((tmp_path / "run.json").read_text())["cells"]

@@ -86,4 +86,4 @@ def _drop_all_that_comes_to(net: Machines, place: int) -> None:
         f"add rule inet cut coming iifname cable{place} drop",
     )
     for rule in rules:
-        subprocess.run(["ip", "netns", "exec", net.names[place], "nft", rule], check=True, timeout=20)
+        subprocess.run(["ip", "netns", "exec", net.names[place], "nft", rule], check=True, timeout=200)

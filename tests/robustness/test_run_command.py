@@ -128,7 +128,7 @@ def _left_behind(folder: Path) -> list[Path]:
 
 def _ended(process: subprocess.Popen[str]) -> Ended:
     try:
-        out, errors = process.communicate(timeout=100)
+        out, errors = process.communicate(timeout=200)
     except subprocess.TimeoutExpired:
         process.terminate()  # the agent ends its ranks
         out, errors = process.communicate()

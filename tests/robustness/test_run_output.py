@@ -88,7 +88,7 @@ def test_ignored_interrupt_stays_ignored(tmp_path: Path) -> None:
     with subprocess.Popen(words, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, text=True) as process:
         _await_torch(process.pid)
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=200)
     assert (process.returncode, out) == (0, "here\n")
 
 
@@ -130,7 +130,7 @@ def test_interrupt_at_the_start_prints_nothing(ranks: int, tmp_path: Path) -> No
     ) as process:
         _await_torch(process.pid, ranks=ranks)
         os.killpg(process.pid, signal.SIGINT)
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=200)
     assert (process.returncode, out) == (130 if ranks else -signal.SIGINT, "")
 
 

@@ -51,7 +51,7 @@ def failures(check: Callable[[], Any], size: int = 2) -> list[str]:
             return str(error)
         return ""
 
-    return collshim.launch(on_rank, size, timeout=30)
+    return collshim.launch(on_rank, size, timeout=200)
 
 
 @pytest.mark.parametrize("value", EQUAL.values(), ids=EQUAL)
@@ -95,4 +95,4 @@ def test_error_of_the_function_is_passed_on() -> None:
         raise ValueError("no result")
 
     with pytest.raises(RankError, match="no result"):
-        collshim.launch(lambda: assert_same_on_one_rank(wrong), 2, timeout=30)
+        collshim.launch(lambda: assert_same_on_one_rank(wrong), 2, timeout=200)

@@ -55,7 +55,7 @@ def debugged(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Debu
             while late and not said.endswith("(Pdb) "):
                 said += process.stdout.read(1)
             time.sleep(late)
-            return said + process.communicate(lines.replace(" / ", "\n") + "\n", timeout=60)[0]
+            return said + process.communicate(lines.replace(" / ", "\n") + "\n", timeout=200)[0]
 
     return run
 

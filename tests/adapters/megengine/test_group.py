@@ -82,7 +82,7 @@ def join_as(world_size: int, rank: int) -> None:
 
 def test_arguments_contradicting_the_world_are_refused() -> None:
     with pytest.raises(collshim.RankError) as caught:
-        collshim.launch(join_as, 2, args=(4, 3), timeout=20)
+        collshim.launch(join_as, 2, args=(4, 3), timeout=200)
     assert isinstance(caught.value.exception, collshim.WorldError)
     assert "rank 3 of 4 as arguments" in str(caught.value)
     assert " of 2 in the world" in str(caught.value)
@@ -185,7 +185,7 @@ def join_at(port: int) -> None:
 
 def test_thread_ranks_share_values_at_a_server() -> None:
     server = dist.Server()
-    assert collshim.launch(shared, 2, args=(server.py_server_port,), timeout=20) == [([1, 2], True)] * 2
+    assert collshim.launch(shared, 2, args=(server.py_server_port,), timeout=200) == [([1, 2], True)] * 2
 
 
 def test_client_needs_a_server(refused: Callable[..., list[BaseException]]) -> None:

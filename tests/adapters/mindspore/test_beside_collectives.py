@@ -290,5 +290,5 @@ def test_ranks_meet_in_a_store(tmp_path: Any) -> None:
     script = tmp_path / "store.py"
     script.write_text(STORE)
     run = [sys.executable, "-m", "collshim", "run", "--as", "mindspore", "-n", "2", str(script), str(free_port())]
-    done = subprocess.run(run, capture_output=True, text=True, check=False, timeout=100)
+    done = subprocess.run(run, capture_output=True, text=True, check=False, timeout=200)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -59,7 +59,7 @@ def train(tutorial: str, size: int) -> None:
     script = SCRIPTS / f"{tutorial}.py"
     code = compile(script.read_text(), script, "exec")
     with collshim.stand_in("mindspore"):
-        collshim.launch(lambda: exec(code, {"__name__": "tutorial"}), size, timeout=120)
+        collshim.launch(lambda: exec(code, {"__name__": "tutorial"}), size, timeout=200)
 
 
 @pytest.mark.threads

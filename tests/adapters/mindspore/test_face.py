@@ -180,4 +180,4 @@ def test_init_takes_the_backend_of_the_device(target: str, backend: str) -> None
 
     import collshim
 
-    assert collshim.launch(named, 1, timeout=60) == [backend]
+    assert collshim.launch(named, 1, timeout=200) == [backend]

@@ -42,8 +42,8 @@ def test_ranks_before_init_come_from_the_environment(alone: pytest.MonkeyPatch) 
 
 
 def test_thread_rank_knows_its_number_before_init() -> None:
-    assert collshim.launch(comm.get_rank, 2, timeout=30) == [0, 1]
-    assert collshim.launch(comm.get_group_size, 2, timeout=30) == [2, 2]
+    assert collshim.launch(comm.get_rank, 2, timeout=200) == [0, 1]
+    assert collshim.launch(comm.get_group_size, 2, timeout=200) == [2, 2]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_global_comm_changes_with_init(backend: str) -> None:
         return returned, before, shown()
 
     wanted = (None, ("hccl", "hccl_world_group", False, True), (backend, f"{backend}_world_group", True, True))
-    assert collshim.launch(rank, 2, timeout=30) == [wanted] * 2
+    assert collshim.launch(rank, 2, timeout=200) == [wanted] * 2
     assert shown()[2] is False
 
 
@@ -91,7 +91,7 @@ def test_init_chooses_a_backend_and_can_be_repeated() -> None:
         return first, GlobalComm.BACKEND, comm.get_group_size("g")
 
     default = "nccl" if torch.cuda.is_available() else "mccl"
-    assert collshim.launch(rank, 2, timeout=30) == [(default, "hccl", 2)] * 2
+    assert collshim.launch(rank, 2, timeout=200) == [(default, "hccl", 2)] * 2
 
 
 def test_init_refuses_unknown_backends(refused: Refused) -> None:

@@ -27,7 +27,7 @@ def test_primitive_made_before_init_works_after() -> None:
         own = Tensor(float(get_rank()))
         return operation(own).item(), gather(own).tolist()
 
-    assert collshim.launch(reduced, 2, timeout=60) == [(1.0, [0.0, 1.0])] * 2
+    assert collshim.launch(reduced, 2, timeout=200) == [(1.0, [0.0, 1.0])] * 2
 
 
 @each_of(2, gives=[[1.0, 2.0], [1.0, 2.0]])

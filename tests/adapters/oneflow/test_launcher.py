@@ -40,7 +40,7 @@ def launched(folder: Path, *arguments: str, **environment: str) -> subprocess.Co
     own = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
     own["PYTHONPATH"] = str(Path(__file__).parents[3])
     command = [sys.executable, "-m", "collshim.oneflow.distributed.launch", "--master_port", free_port(), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=100, cwd=folder, env={**own, **environment})
+    return subprocess.run(command, capture_output=True, text=True, timeout=200, cwd=folder, env={**own, **environment})
 
 
 @pytest.fixture

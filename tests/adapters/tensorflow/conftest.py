@@ -34,7 +34,7 @@ def run_mirrored(size: int, fn: Callable[[], Any]) -> list[Any]:
 def run_workers(size: int, fn: Callable[[], Any]) -> list[Any]:
     """Return the result of ``fn`` on each worker; every rank has its own strategy."""
     try:
-        return collshim.launch(lambda: tf.distribute.MultiWorkerMirroredStrategy().run(fn), size, timeout=60)
+        return collshim.launch(lambda: tf.distribute.MultiWorkerMirroredStrategy().run(fn), size, timeout=200)
     except collshim.RankError as error:
         raise error.exception or error from None
 
@@ -75,7 +75,7 @@ def program(tmp_path: Path) -> Program:
         path.write_text(text)
         environment = {**os.environ, "PYTHONPATH": str(root)}
         return subprocess.run(
-            [sys.executable, str(path)], env=environment, capture_output=True, text=True, timeout=100, check=False
+            [sys.executable, str(path)], env=environment, capture_output=True, text=True, timeout=200, check=False
         )
 
     return start

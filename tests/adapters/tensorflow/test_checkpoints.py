@@ -218,7 +218,7 @@ def test_workers_save_to_their_own_paths_and_restore_the_chiefs(tmp_path: Path) 
         checkpoint.read(tmp_path / "x").assert_consumed()
         return [float(variable) for variable in variables]
 
-    assert collshim.launch(worker, 2, timeout=60) == [[2.0, 3.0, 2.0]] * 2
+    assert collshim.launch(worker, 2, timeout=200) == [[2.0, 3.0, 2.0]] * 2
 
 
 def network(strategy: Any, built: bool) -> tuple[Any, Any]:

@@ -27,7 +27,7 @@ def on_mirrored(fn: Callable[[tf.distribute.Strategy], Any]) -> Any:
 def on_workers(fn: Callable[[tf.distribute.Strategy], Any]) -> Any:
     """Return the result of the workers, which must agree."""
     try:
-        first, second = collshim.launch(lambda: fn(tf.distribute.MultiWorkerMirroredStrategy()), 2, timeout=60)
+        first, second = collshim.launch(lambda: fn(tf.distribute.MultiWorkerMirroredStrategy()), 2, timeout=200)
     except collshim.RankError as error:
         raise error.exception or error from None
     assert repr(first) == repr(second)

@@ -182,7 +182,7 @@ WORKERS = [
 
 
 def test_workers_share_batches_and_end_together() -> None:
-    assert collshim.launch(of_worker, 2, timeout=60) == WORKERS
+    assert collshim.launch(of_worker, 2, timeout=200) == WORKERS
 
 
 def test_worker_without_elements_is_refused() -> None:
@@ -197,7 +197,7 @@ def test_worker_without_elements_is_refused() -> None:
             next(iter(own))
         return "refused"
 
-    assert collshim.launch(worker, 2, timeout=60) == ["[[0]]", "refused"]
+    assert collshim.launch(worker, 2, timeout=200) == ["[[0]]", "refused"]
 
 
 def spec(shape: Any, dtype: Any) -> Any:

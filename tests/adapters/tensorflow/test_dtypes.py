@@ -113,7 +113,7 @@ def test_mirrored_replicas_refuse_bool() -> None:
 
 def on_two_workers(call: Callable[[tf.distribute.Strategy], Any]) -> Any:
     try:
-        return collshim.launch(lambda: call(tf.distribute.MultiWorkerMirroredStrategy()), 2, timeout=60)
+        return collshim.launch(lambda: call(tf.distribute.MultiWorkerMirroredStrategy()), 2, timeout=200)
     except collshim.RankError as error:
         raise error.exception or error from None
 

@@ -100,7 +100,7 @@ def test_workers_train_as_one() -> None:
     def worker() -> list[float]:
         return fitted(tf.distribute.MultiWorkerMirroredStrategy(), (batches(),), epochs=2, validation_data=batches(8))
 
-    for found in collshim.launch(worker, 2, timeout=100):
+    for found in collshim.launch(worker, 2, timeout=200):
         assert found == pytest.approx(RECORDED, abs=1e-5)
 
 
@@ -108,7 +108,7 @@ def test_workers_shuffle_arrays_alike() -> None:
     def worker() -> list[float]:
         return fitted(tf.distribute.MultiWorkerMirroredStrategy(), (X, Y), batch_size=16)
 
-    first, second = collshim.launch(worker, 2, timeout=100)
+    first, second = collshim.launch(worker, 2, timeout=200)
     assert first == second
 
 
@@ -194,7 +194,7 @@ def test_workers_save_to_one_path(tmp_path: Path) -> None:
     def worker() -> list[Any]:
         return train_and_save(tf.distribute.MultiWorkerMirroredStrategy(), tmp_path)
 
-    for wanted, *found in collshim.launch(worker, 2, timeout=100):
+    for wanted, *found in collshim.launch(worker, 2, timeout=200):
         assert found == [pytest.approx(wanted, abs=1e-6)] * 2
     assert sorted(path.name for path in tmp_path.iterdir()) == ["1.weights.h5", "2.weights.h5", "whole.keras"]
 

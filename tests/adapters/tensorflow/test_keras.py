@@ -186,9 +186,9 @@ def test_workers_start_equal_and_train_as_one() -> None:
             return tf.keras.initializers.RandomNormal()((3,)), variable(np.random.default_rng().normal(size=3)).numpy()
 
     wanted = trained(mirrored(1), OPTIMIZERS["momentum"])
-    for found in collshim.launch(worker, 2, timeout=60):
+    for found in collshim.launch(worker, 2, timeout=200):
         assert all(np.allclose(one, two, atol=1e-5) for one, two in zip(wanted, found, strict=True))
-    (_, first), (_, second) = collshim.launch(drawn, 2, timeout=60)
+    (_, first), (_, second) = collshim.launch(drawn, 2, timeout=200)
     assert first.tolist() == second.tolist()
 
 

@@ -123,6 +123,6 @@ def test_fit_is_that_of_one_replica_with_all_rows(size: int) -> None:
 
 
 def test_fit_on_workers_normalizes_the_rows_of_all() -> None:
-    for losses, weights in collshim.launch(lambda: fitted(tf.distribute.MultiWorkerMirroredStrategy()), 2, timeout=60):
+    for losses, weights in collshim.launch(lambda: fitted(tf.distribute.MultiWorkerMirroredStrategy()), 2, timeout=200):
         assert losses == pytest.approx([2.3521, 0.6435], abs=1e-3)
         assert np.allclose(weights[2:4], [[0.373, 0.373], [-0.019, -0.019]], atol=1e-3)

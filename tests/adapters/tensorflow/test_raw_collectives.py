@@ -41,7 +41,7 @@ def on_devices(size: int, body: Body, numbers: list[int] | None = None) -> list[
 
 def on_ranks(size: int, body: Body) -> list[Any]:
     """Return the results, or errors, of ranks that are threads."""
-    return collshim.launch(lambda: caught(lambda: body(collshim.current().rank)), size, timeout=60)
+    return collshim.launch(lambda: caught(lambda: body(collshim.current().rank)), size, timeout=200)
 
 
 def on_replicas(size: int, body: Body) -> list[Any]:
@@ -302,7 +302,7 @@ def test_part_of_a_world_has_only_its_own_group() -> None:
         with world.use(part):
             return [caught(lambda: gather(tf.constant([part.rank]))), caught(lambda: reduce([1], 1, group_key=2))]
 
-    found = collshim.launch(body, 3, timeout=60)
+    found = collshim.launch(body, 3, timeout=200)
     assert [one[0] for one in found[:2]] == [[0, 1]] * 2
     assert are_all([one[1] for one in found[:2]], INTERNAL, "joining a group with size 1, but that group has size 2")
 

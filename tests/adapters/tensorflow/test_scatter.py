@@ -97,7 +97,7 @@ def test_workers_write_unequal_rows_together(aggregation: str, written: list[lis
         strategy.run(lambda: x.scatter_sub(slices([replica() + 2.0, 4.0][:count], [0, 1][:count])))
         return x.numpy().tolist()
 
-    assert collshim.launch(worker, 2, timeout=60) == written
+    assert collshim.launch(worker, 2, timeout=200) == written
 
 
 @pytest.mark.parametrize(

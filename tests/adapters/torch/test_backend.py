@@ -172,7 +172,7 @@ def _differences(where: str) -> list[str]:
 def test_backend_calls_match_gloo_outcomes(tmp_path: Path) -> None:
     arguments = (str(tmp_path / "store"),)
     with collshim.options(timeout=60):
-        assert collshim.launch(_differences, SIZE, ranks="processes", args=arguments, timeout=110) == [[]] * SIZE
+        assert collshim.launch(_differences, SIZE, ranks="processes", args=arguments, timeout=200) == [[]] * SIZE
 
 
 def _one_default_group_for_both() -> None:
@@ -244,7 +244,7 @@ def _in_turn(where: str) -> None:
 @pytest.mark.timeout(120)
 def test_torch_and_adapter_share_their_groups(tmp_path: Path) -> None:
     with collshim.options(timeout=60):
-        collshim.launch(_in_turn, SIZE, ranks="processes", args=(str(tmp_path / "store"),), timeout=110)
+        collshim.launch(_in_turn, SIZE, ranks="processes", args=(str(tmp_path / "store"),), timeout=200)
 
 
 UNAWAITED = """

@@ -156,7 +156,7 @@ def _launched(
 ) -> list[Learnt]:
     where = str(folder.mktemp("store") / "store")
     with collshim.options(timeout=60):
-        return collshim.launch(_taught, size, ranks=ranks, args=(where, starts), timeout=110)
+        return collshim.launch(_taught, size, ranks=ranks, args=(where, starts), timeout=200)
 
 
 @pytest.fixture(scope="module")

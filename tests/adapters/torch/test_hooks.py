@@ -64,7 +64,7 @@ def test_recorder_has_an_entry_per_call(monkeypatch: pytest.MonkeyPatch) -> None
         ["collshim:_all_gather_base", [[2]], [[4]], "default_pg", "scheduled"],
         ["collshim:barrier", [], [], "default_pg", "scheduled"],
     ]
-    one, other = collshim.launch(_recorded, SIZE, ranks="processes", timeout=60)
+    one, other = collshim.launch(_recorded, SIZE, ranks="processes", timeout=200)
     assert one == [*expected, ["collshim:send 0->1", [[2]], [], "default_pg", "scheduled"]]
     assert other == [*expected, ["collshim:recv 1<-0", [], [[2]], "default_pg", "scheduled"]]
 
@@ -79,7 +79,7 @@ def _alone(scenario: Callable[[Any], Any]) -> Any:
         finally:
             dist.destroy_process_group()
 
-    return collshim.launch(rank, 1, timeout=60)[0]
+    return collshim.launch(rank, 1, timeout=200)[0]
 
 
 def _root(kind: Any) -> Any:
@@ -297,7 +297,7 @@ def _left_after_the_group() -> list[Any]:
 @pytest.mark.processes
 def test_nothing_stays_attached_to_a_destroyed_group(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCH_FR_BUFFER_SIZE", "100")
-    assert collshim.launch(_left_after_the_group, 1, ranks="processes", timeout=60) == [[1, None, 0, 0]]
+    assert collshim.launch(_left_after_the_group, 1, ranks="processes", timeout=200) == [[1, None, 0, 0]]
 
 
 def _is_hooked() -> bool:
@@ -318,7 +318,7 @@ def test_calls_take_the_way_round_if_torch_records(
     monkeypatch.delenv("TORCH_FR_BUFFER_SIZE", raising=False)
     if size is not None:
         monkeypatch.setenv("TORCH_FR_BUFFER_SIZE", size)
-    assert collshim.launch(_is_hooked, 1, ranks="processes", timeout=60) == [expected]
+    assert collshim.launch(_is_hooked, 1, ranks="processes", timeout=200) == [expected]
 
 
 def _recorders(world: Any) -> list[Any]:

@@ -210,4 +210,4 @@ def _gloo_twice() -> list[list[float]]:
 
 def test_second_default_group_of_a_world_has_no_addresses_of_the_first() -> None:
     """torch's gloo leaves its addresses in the store."""
-    assert collshim.launch(_gloo_twice, 2, ranks="processes", timeout=60) == [[[2.0, 2.0]] * 2] * 2
+    assert collshim.launch(_gloo_twice, 2, ranks="processes", timeout=200) == [[[2.0, 2.0]] * 2] * 2

@@ -143,7 +143,7 @@ def _beside_torch(where: str) -> dict[str, tuple[Any, Any]]:
 def test_torch_gradients_match_the_docs(tmp_path: Any) -> None:
     with collshim.options(timeout=60):
         arguments = (str(tmp_path / "store"),)
-        ranks = collshim.launch(_beside_torch, SIZE, ranks="processes", args=arguments, timeout=100)
+        ranks = collshim.launch(_beside_torch, SIZE, ranks="processes", args=arguments, timeout=200)
     for found in ranks:
         assert [name for name, (theirs, ours) in found.items() if theirs == pytest.approx(ours)] == ALIKE
         assert found["_all_gather_base"][0] == "Backend not supported!"

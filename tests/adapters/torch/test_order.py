@@ -51,7 +51,7 @@ def _left_unwaited(complete: str, size: int) -> list[list[float]]:
 @pytest.mark.parametrize("size", SIZES)
 def test_earlier_calls_between_threads_are_complete(size: int, complete: str, check: bool) -> None:
     with collshim.options(check=check):
-        found = collshim.launch(_grouped, 2, args=(_left_unwaited, complete, size), timeout=60)
+        found = collshim.launch(_grouped, 2, args=(_left_unwaited, complete, size), timeout=200)
     assert found == [[[float(index)] * 2 for index in range(COUNT)]] * 2
 
 
@@ -79,8 +79,8 @@ def _of_torch(backend: str) -> list[Any]:
 @pytest.mark.parametrize("check", [True, False])
 def test_earlier_calls_between_processes_are_complete(check: bool) -> None:
     with collshim.options(check=check):
-        found = collshim.launch(_grouped, 2, ranks="processes", args=(_in_every_way,), timeout=120)
-        torchs = collshim.launch(_of_torch, 2, ranks="processes", args=("collshim",), timeout=120)
+        found = collshim.launch(_grouped, 2, ranks="processes", args=(_in_every_way,), timeout=200)
+        torchs = collshim.launch(_of_torch, 2, ranks="processes", args=("collshim",), timeout=200)
     assert found == [[[[float(index)] * 2 for index in range(COUNT)]] * 12] * 2
     assert torchs == [[[[2.0 * index] * 2 for index in range(COUNT)]] * 3] * 2
 
@@ -154,7 +154,7 @@ def _future_of_a_missing_rank() -> str:
 @pytest.mark.parametrize("check", [True, False])
 def test_future_has_the_deadline_of_its_group(check: bool) -> None:
     with collshim.options(check=check):
-        one, other = collshim.launch(_future_of_a_missing_rank, 2, ranks="processes", timeout=60)
+        one, other = collshim.launch(_future_of_a_missing_rank, 2, ranks="processes", timeout=200)
     assert "DeadlineError" in one
     assert "rank 1" in one
     assert other == ""

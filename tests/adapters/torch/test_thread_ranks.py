@@ -19,7 +19,7 @@ SIZE = 3
 
 
 def _on_threads(rank: Any, size: int = SIZE) -> list[Any]:
-    return collshim.launch(rank, size, timeout=60)
+    return collshim.launch(rank, size, timeout=200)
 
 
 def _asked() -> tuple[Any, ...]:

@@ -31,7 +31,7 @@ def again() -> Any:
 def again_after_a_world_of_threads() -> Any:
     """Ranks can make different worlds before they meet in the next one."""
     for _ in range(world().rank):
-        collshim.launch(total, 2, timeout=10)
+        collshim.launch(total, 2, timeout=200)
     collshim.close()
     return total()
 

@@ -25,7 +25,7 @@ def give(command: list[str], name: str, ranks: int, folder: Path) -> Any:
     """Run a program and return what it prints in its last line."""
     files.write(folder)
     words = [*command, str(HERE / f"{name}.py"), str(folder), str(ranks)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=90, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=200, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout.splitlines()[-1])
 

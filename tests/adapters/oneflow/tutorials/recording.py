@@ -23,7 +23,7 @@ RECORDED = Path(__file__).with_name("guide.json")
 def give(command: Sequence[str], folder: Path) -> Any:
     """Run the program and return what rank 0 prints in the last line."""
     done = subprocess.run(
-        [*command, str(GUIDE), str(folder)], capture_output=True, text=True, timeout=90, check=False, cwd=folder
+        [*command, str(GUIDE), str(folder)], capture_output=True, text=True, timeout=200, check=False, cwd=folder
     )
     assert done.returncode == 0, done.stderr[-2000:]
     last = next(line for line in reversed(done.stdout.splitlines()) if "losses" in line)
