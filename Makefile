@@ -37,7 +37,7 @@ fast: lint ## these, and the tests whose ranks are threads: 2 minutes
 	@$(call within,1800) $(SIDE_BY_SIDE) --session-timeout=1740 -m "not processes and not slow"
 
 test: lint types ## what continuous integration runs: style, types and every behaviour; 7 minutes on two cores, ends by itself
-	@$(call within,3900) $(SIDE_BY_SIDE) --session-timeout=3800 -m "not slow"
+	@$(call within,5400) $(SIDE_BY_SIDE) --session-timeout=5300 -m "not slow"
 
 thorough: lint types ## everything, with many more drawn cases; ends within two hours
 	@COLLSHIM_THOROUGH=1 $(call within,7100) $(SIDE_BY_SIDE) --session-timeout=7000 --timeout=900
