@@ -60,12 +60,13 @@ def _devices() -> str:
 
 
 def _core() -> str:
-    """Return which core of shared memory is in use."""
+    """Return which core of shared memory is in use, and whether ranks cannot read each other's memory."""
     try:
-        from collshim.transports.shared_memory import core  # chooses the core, or raises
+        from collshim.transports.shared_memory import core, yama  # chooses the core, or raises
     except (ImportError, ArgumentValueError) as error:
         return f"none: {error}"
-    return core.description()
+    refusal = yama.refusal()
+    return core.description() + (f"; data of more than 64 KB goes through gloo, because {refusal}" if refusal else "")
 
 
 def _version_of(name: str) -> str:

@@ -55,7 +55,7 @@ LEVELS = (
     (f"{_R}.enrolment", f"{_R}.serving", f"{_R}.stalls"),
     (f"{_R}.making",),
     (f"{_R}.world",),
-    (_M, f"{_M}.layout", f"{_M}.peers", f"{_M}.segment"),
+    (_M, f"{_M}.layout", f"{_M}.peers", f"{_M}.segment", f"{_M}.yama"),
     (f"{_M}.pipes",),
     (f"{_M}.ring",),
     (f"{_M}.core",),

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from collshim.errors import WorldError
-from collshim.transports.shared_memory import core, segment
+from collshim.transports.shared_memory import core, segment, yama
 from collshim.transports.shared_memory.group import SharedMemory, segment_bytes_for
 from collshim.transports.shared_memory.segment import TOKEN_BYTES, Segment
 
@@ -61,6 +61,8 @@ def meet(gather: Gather, choice: str, rank: int, size: int, secret: bytes, key: 
     kept = ctypes.create_string_buffer(nonce, TOKEN_BYTES)
     can = core.Ring is not None and size > 1
     mine: tuple[int, Segment] | None = None
+    if can and choice != GLOO:
+        yama.permit_reads()
     if can and rank == 0 and choice != GLOO:
         with suppress(OSError):
             mine = segment.make(segment_bytes_for(size), _token(secret, nonce, key))
