@@ -15,6 +15,7 @@ import numpy
 import torch
 import torch.distributed
 
+from collshim import processors
 from collshim.accelerator import ACCELERATOR, module
 from collshim.environment import read
 from collshim.errors import ArgumentValueError, WorldError
@@ -28,7 +29,7 @@ def lines(own: str) -> Iterator[str]:
     """Yield the lines of the report; ``own`` is collshim's version."""
     yield f"collshim    {own}, {Path(__file__).resolve().parent.parent}"
     yield f"Python      {platform.python_version()}{_gil()}, {sys.executable}"
-    yield f"system      {platform.platform()}, {os.cpu_count()} CPUs"
+    yield f"system      {platform.platform()}, {_processors()}"
     yield f"torch       {torch.__version__}, backends {', '.join(filter(_is_available, _BACKENDS))}"
     yield f"NumPy       {numpy.__version__}"
     yield f"devices     {_devices()}"
@@ -45,6 +46,12 @@ def _gil() -> str:
     if not sysconfig.get_config_var("Py_GIL_DISABLED") or has_lock is None:
         return ""
     return f", free-threaded, with the GIL {'on' if has_lock() else 'off'}"
+
+
+def _processors() -> str:
+    """Return how many processors the machine has, and how many of them this process may use, if not all."""
+    count, usable = os.cpu_count() or 1, processors.usable()
+    return f"{count} CPUs" + (f", {usable} usable by this process" if usable < count else "")
 
 
 def _is_available(backend: str) -> bool:

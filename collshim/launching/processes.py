@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, cast
 
 import torch
 
+from collshim import processors
 from collshim.calls.cells import Cells, known, learn
 from collshim.calls.frames import lines_of, traceback_of
 from collshim.calls.site import not_returned, where_interrupted
@@ -318,7 +319,7 @@ def _set_environment(task: Task) -> None:
     os.environ.clear()
     os.environ.update(task.variables)
     if "OMP_NUM_THREADS" not in os.environ:
-        torch.set_num_threads(max(1, (os.cpu_count() or 1) // task.size))
+        torch.set_num_threads(max(1, processors.usable() // task.size))
     forget_others(os.environ)
     os.environ.update(
         RANK=str(task.rank),

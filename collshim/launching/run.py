@@ -20,6 +20,7 @@ from secrets import token_hex
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from collshim import processors
 from collshim.errors import FULL, ArgumentValueError, MissingNameError, is_consequence
 from collshim.launching import prefixes, telling
 from collshim.logs.command import show_after_failure
@@ -87,7 +88,7 @@ def _set_environment(chosen: argparse.Namespace) -> None:
     for name in ("device", "devices"):
         if getattr(chosen, name) is not None:
             os.environ[f"COLLSHIM_{name.upper()}"] = str(getattr(chosen, name))
-    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // _count(chosen))))
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, processors.usable() // _count(chosen))))
     os.environ["PYTHONUNBUFFERED"] = "1"
     if _is_one_machine(chosen):
         register()

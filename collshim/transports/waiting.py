@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Sequence
 
+from collshim import processors
 from collshim.calls.call import in_the_world
 from collshim.errors import add_note
 
@@ -18,9 +18,7 @@ LATER_SLICE = 1.0
 
 def have_processors(ranks: int) -> bool:
     """Return whether this many ranks on this host have a processor each, so that a short wait need not sleep."""
-    if hasattr(os, "sched_getaffinity"):
-        return ranks <= len(os.sched_getaffinity(0))
-    return ranks <= (os.cpu_count() or 1)
+    return ranks <= processors.usable()
 
 
 _LONGEST_CHAIN = 8
