@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from collshim import __version__
 from collshim.errors import ArgumentError, CollshimError
+from collshim.output import write_everything
 
 _SIGINT, _SIGPIPE = 130, 141
 
@@ -48,6 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         Its exit code: 0, 1 if a check fails, 2 if it cannot start, 130 after Ctrl-C, 141 if its output is not read.
     """
+    write_everything()
     try:
         return _call(sys.argv[1:] if arguments is None else arguments)
     except KeyboardInterrupt:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-import torch
 
-import collshim
 from collshim import processors
 from collshim.launching import info
 
@@ -79,17 +79,19 @@ def test_info_names_both_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "64 CPUs, 8 usable by this process" in "\n".join(info.lines("1"))
 
 
-def threads() -> int:
-    return torch.get_num_threads()
+THREADS = """
+import os
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+import collshim, torch
+if __name__ == "__main__":
+    print(collshim.launch(torch.get_num_threads, 1, ranks="processes", timeout=200))
+"""
 
 
 @pytest.mark.processes
-def test_processes_compute_on_the_bound_processors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    own = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {min(own)})
-    try:
-        assert collshim.launch(threads, 1, ranks="processes", timeout=200) == [1]
-    finally:
-        os.sched_setaffinity(0, own)
+def test_processes_compute_on_the_bound_processors(tmp_path: Path) -> None:
+    script = tmp_path / "threads.py"
+    script.write_text(THREADS)
+    variables = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
+    done = subprocess.run([sys.executable, script], env=variables, capture_output=True, text=True, timeout=200)
+    assert done.stdout == "[1]\n", done.stderr

@@ -55,7 +55,7 @@ def on_ranks(
     transport: str,
     *args: Any,
     wait: float = WAIT,
-    within: float = 40.0,
+    within: float = 200.0,
 ) -> list[Any]:
     """Return the result of ``fn(*args)`` on every rank. ``wait`` limits collectives, not the start of the world."""
     check = None if transport == "threads" else transport in CHECKED

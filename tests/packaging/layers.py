@@ -10,7 +10,17 @@ _M, _I, _C = "transports.shared_memory", "invariance", "checking"
 
 # From the bottom to the top; those of one line do not import each other. `__init__` is the public face.
 LEVELS = (
-    ("accelerator", "errors", "exit_status", "frameworks", "importing", "layout", "processors", "torch_release"),
+    (
+        "accelerator",
+        "errors",
+        "exit_status",
+        "frameworks",
+        "importing",
+        "layout",
+        "output",
+        "processors",
+        "torch_release",
+    ),
     (
         "arrays.cupy_arrays",
         "arrays.dlpack",

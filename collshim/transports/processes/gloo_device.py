@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
+import secrets
 import socket
 import struct
 import threading
@@ -20,19 +20,26 @@ from collshim.transports.sockets.descriptors import borrow, listening_sockets
 CONNECTS_LATER = os.environ.get("TORCH_GLOO_LAZY_INIT", "0") not in ("", "0")
 """Whether gloo connects two ranks at their first call, and not when the group is made."""
 
-_ATTACH_FILTER, _DETACH_FILTER = 26, 27
-"""Linux's socket options, for which Python has no names."""
+_TCP_MD5SIG_EXT, _FLAG_PREFIX = 32, 1
+"""A socket option of Linux, for which Python has no name, and its flag that makes it use the length of the prefix."""
 
-_DROP_ALL = struct.pack("HBBI", 0x06, 0, 0, 0)
-"""A filter of one instruction: return 0, the number of bytes of a packet to keep."""
+_KEY_FOR = struct.Struct("=126sxxBBHi80s")
+"""The option's value: an address, padded; the flags, the length of the prefix in bits, that of the key, 0, and the key."""
+
+_KEY_BYTES = 16
+_ANY = struct.pack("=HHI", socket.AF_INET, 0, 0)
+_ANY_6 = struct.pack("=HHI16sI", socket.AF_INET6, 0, 0, b"", 0)
+_ANY_MAPPED = struct.pack("=HHI16sI", socket.AF_INET6, 0, 0, bytes(10) + b"\xff\xff", 0)
+"""The addresses of all peers, if the prefix is of no bits; the last one stands for those that use IPv4 over IPv6."""
 
 
 class GlooDevice:
     """The device shared by all groups of the process.
 
     gloo accepts every connection, and keeps it until the other end says which pair of ranks it is for. If it has no
-    file descriptor left for one, it ends the process. So the operating system drops packets to its listener while no
-    group is being made: by then all ranks are connected. Anyone else who tries to connect receives no answer.
+    file descriptor left for one, it ends the process. So while no group is being made, packets to its listener must be
+    signed (RFC 2385) with a random key that nobody has, and the operating system drops them: by then all ranks are
+    connected. Anyone else who tries to connect receives no answer. Unlike a socket filter, this needs no privilege.
 
     Args:
         interface: the network interface whose address gloo uses; "" if none is named.
@@ -74,18 +81,24 @@ class GlooDevice:
         try:
             with borrow(self._listener) as listener:
                 what(listener)
-        except OSError as error:  # the operating system has no such filters
+        except OSError as error:  # the operating system has no such keys
             LOG.info("gloo's listener accepts connections at any time: %s", error)
 
 
 def _drop(listener: socket.socket) -> None:
-    instructions = ctypes.create_string_buffer(_DROP_ALL)
-    program = struct.pack("HP", len(_DROP_ALL) // 8, ctypes.addressof(instructions))
-    listener.setsockopt(socket.SOL_SOCKET, _ATTACH_FILTER, program)
+    _set_key(listener, secrets.token_bytes(_KEY_BYTES))
 
 
 def _admit(listener: socket.socket) -> None:
-    listener.setsockopt(socket.SOL_SOCKET, _DETACH_FILTER, 0)
+    _set_key(listener, b"")
+
+
+def _set_key(listener: socket.socket, key: bytes) -> None:
+    """Let the listener require this key of all peers; none if it is empty."""
+    for peers in (_ANY,) if listener.family == socket.AF_INET else (_ANY_6, _ANY_MAPPED):
+        listener.setsockopt(
+            socket.IPPROTO_TCP, _TCP_MD5SIG_EXT, _KEY_FOR.pack(peers, _FLAG_PREFIX, 0, len(key), 0, key)
+        )
 
 
 def _device(interface: str, address: str) -> Any:
