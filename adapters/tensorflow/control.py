@@ -15,7 +15,7 @@ import torch
 
 from collshim.arrays import is_array
 from collshim.errors import ArgumentTypeError, ArgumentValueError
-from collshim.tensorflow import structures
+from collshim.tensorflow import function_variables, structures
 from collshim.tensorflow.composites import RaggedTensor, SparseTensor
 from collshim.tensorflow.config.logical import LogicalDevice
 from collshim.tensorflow.constants import torch_dtype
@@ -42,8 +42,9 @@ def device(device_name: Any) -> Iterator[None]:
 
 @contextmanager
 def init_scope() -> Iterator[None]:
-    """Do nothing: there are no graphs to leave."""
-    yield
+    """Create the block's variables as outside of all ``tf.function``s; there are no graphs to leave."""
+    with function_variables.outside():
+        yield
 
 
 @contextmanager

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import partial, update_wrapper
 from types import MethodType
 from typing import Any, TypeVar, cast, overload
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -18,6 +19,7 @@ from collshim.tensorflow.distribute.leaves import leaf_of
 from collshim.tensorflow.distribute.sparse import copy_leaf
 from collshim.tensorflow.distribute.values import Components, Mirrored
 from collshim.tensorflow.errors import end_of_sequence
+from collshim.tensorflow.function_variables import Creations
 from collshim.tensorflow.gradient_tape import component_here
 from collshim.tensorflow.input_signatures import bound
 from collshim.tensorflow.specs import TypeSpec
@@ -88,15 +90,23 @@ class Function:
         input_signature: the descriptions of its arguments, or None.
     """
 
-    def __init__(self, python_function: Callable[..., Any], input_signature: tuple[Any, ...] | None = None) -> None:
+    def __init__(
+        self,
+        python_function: Callable[..., Any],
+        input_signature: tuple[Any, ...] | None = None,
+        creations: Creations | None = None,
+    ) -> None:
         update_wrapper(self, python_function)
         self.python_function, self.input_signature = python_function, input_signature
+        self._creations = creations or Creations()
+        self._of_instances: WeakKeyDictionary[Any, Creations] = WeakKeyDictionary()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function, in which a replica must not synchronize.
 
         Raises:
             TypeError: the arguments do not match the ``input_signature``.
+            ValueError: the function creates a variable that it did not create in its first call.
         """
         with stack.in_function():
             return self.run_in_replica(*args, **kwargs)
@@ -108,7 +118,8 @@ class Function:
         given = [_with(_array_as_tensor, one) for one in args]
         named = {name: _with(_array_as_tensor, one) for name, one in kwargs.items()}
         try:
-            return _with(_result_as_tensor, self.python_function(*given, **named))
+            with self._creations.watched():
+                return _with(_result_as_tensor, self.python_function(*given, **named))
         except StopIteration as error:
             raise end_of_sequence() from error
 
@@ -127,7 +138,8 @@ class Function:
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if instance is None:
             return self
-        return Function(MethodType(self.python_function, instance), self.input_signature)
+        creations = self._of_instances.setdefault(instance, Creations()) if isinstance(instance, Hashable) else None
+        return Function(MethodType(self.python_function, instance), self.input_signature, creations)
 
 
 def _with(change: Callable[[Any], Any], structure: Any) -> Any:

@@ -16,7 +16,7 @@ import torch
 
 from collshim.adapting.devices import tell_of_cpu
 from collshim.errors import ArgumentValueError, CollshimError, also
-from collshim.tensorflow import gradient_tape, name_scopes, waiting
+from collshim.tensorflow import function_variables, gradient_tape, name_scopes, waiting
 from collshim.tensorflow.constants import torch_dtype
 from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.distribute import context, devices
@@ -40,6 +40,7 @@ class _Creation(type):
         given.apply_defaults()
         arguments = {name: value for name, value in given.arguments.items() if name != "self"}
         found = create_with_all(partial(_create, name_scopes.current()), arguments)
+        function_variables.record(found)
         if waiting.RESTORATIONS:
             _await_restoration(found)
         return found

@@ -74,3 +74,53 @@ def test_method_binds_its_object_and_keeps_structures() -> None:
 def test_array_arguments_become_tensors() -> None:
     kinds: Any = tf.function(lambda parts, more: [type(part).__name__ for part in (*parts, more)])
     assert kinds([np.ones(2), 1], more=np.ones(2)) == ["Tensor", "int", "Tensor"]
+
+
+ONLY_ONCE = r"tf\.function only supports singleton tf\.Variables created on the first call"
+
+
+def test_a_variable_of_each_call_is_refused() -> None:
+    decorated: Any = tf.function(lambda x: tf.Variable(1.0) + x)
+    with pytest.raises(ValueError, match=ONLY_ONCE):
+        decorated(1.0)
+
+
+def test_only_the_first_call_may_create_a_variable() -> None:
+    kept: list[Any] = []
+
+    class Model(tf.Module):
+        @tf.function
+        def grow(self) -> Any:
+            kept.append(tf.Variable(1.0))
+
+        @tf.function
+        def weight(self) -> Any:
+            if not hasattr(self, "value"):
+                self.value = tf.Variable(2.0)
+            return self.value
+
+    models = Model(), Model()
+    for model in models:
+        assert [float(model.weight()) for _ in range(2)] == [2.0, 2.0]
+        model.grow()
+        with pytest.raises(ValueError, match=ONLY_ONCE):
+            model.grow()
+
+
+def test_replicas_share_the_variable_of_the_first_call() -> None:
+    kept: list[Any] = []
+    grow: Any = tf.function(lambda: kept.append(tf.Variable(1.0)))
+    strategy = mirrored(2)
+    strategy.run(grow)
+    assert kept[0] is kept[1]
+    with pytest.raises(ValueError, match=ONLY_ONCE):
+        strategy.run(grow)
+
+
+def test_init_scope_creates_variables_in_every_call() -> None:
+    def created() -> Any:
+        with tf.init_scope():
+            return tf.Variable(1.0)
+
+    decorated: Any = tf.function(lambda: float(created()))
+    assert [float(decorated()) for _ in range(2)] == [1.0, 1.0]
