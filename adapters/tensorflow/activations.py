@@ -14,13 +14,16 @@ from collshim.tensorflow.arrays import concat
 from collshim.tensorflow.errors import checked, invalid_argument
 from collshim.tensorflow.function_names import name_functions
 from collshim.tensorflow.gathering import gather
+from collshim.tensorflow.operands import fractions, numbers
 from collshim.tensorflow.tensor import Tensor, adopt, dtype_name
 
 
-def _activation(function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[..., Tensor]:
+def _activation(
+    function: Callable[[torch.Tensor], torch.Tensor], accepted: Callable[[torch.Tensor], torch.Tensor] = fractions
+) -> Callable[..., Tensor]:
     @checked
     def compute(features: Any, name: str | None = None) -> Tensor:
-        return adopt(function(tensor(features)))
+        return adopt(function(accepted(tensor(features))))
 
     compute.__doc__ = f"torch's ``{getattr(function, '__name__', 'function')}``."
     return compute
@@ -32,7 +35,7 @@ def _selu(features: torch.Tensor) -> torch.Tensor:
     return scale * torch.where(features < 0, alpha * torch.expm1(features.clamp(max=0)), features)
 
 
-relu6, elu = _activation(functional.relu6), _activation(functional.elu)
+relu6, elu = _activation(functional.relu6, numbers), _activation(functional.elu)
 selu = _activation(_selu)
 softsign, softplus = _activation(functional.softsign), _activation(functional.softplus)
 
@@ -40,7 +43,7 @@ softsign, softplus = _activation(functional.softsign), _activation(functional.so
 @checked
 def silu(features: Any, beta: Any = 1.0) -> Tensor:
     """Return ``features * sigmoid(beta * features)``."""
-    values = tensor(features)
+    values = fractions(tensor(features))
     return adopt(values * torch.sigmoid(tensor(beta, values.dtype) * values))
 
 
@@ -50,7 +53,7 @@ swish = silu
 @checked
 def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
     """Return positive numbers unchanged, and negative numbers times ``alpha``; integers are converted to float32."""
-    values = tensor(features)
+    values = numbers(tensor(features))
     if not values.is_floating_point():
         values = values.float()
     return adopt(functional.leaky_relu(values, float(alpha)))
@@ -59,13 +62,13 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Te
 @checked
 def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Tensor:
     """Return the numbers times the normal distribution function at them, exact or approximated by tanh."""
-    return adopt(functional.gelu(tensor(features), approximate="tanh" if approximate else "none"))
+    return adopt(functional.gelu(fractions(tensor(features)), approximate="tanh" if approximate else "none"))
 
 
 @checked
 def l2_loss(t: Any, name: str | None = None) -> Tensor:
     """Return half the sum of the squares."""
-    return adopt(tensor(t).square().sum() / 2)
+    return adopt(fractions(tensor(t)).square().sum() / 2)
 
 
 @checked

@@ -20,7 +20,7 @@ from collshim.tensorflow.derivatives import floor_divided, reciprocal_of, rsqrt_
 from collshim.tensorflow.errors import checked, invalid_argument
 from collshim.tensorflow.function_names import name_functions
 from collshim.tensorflow.indexed_slices import IndexedSlices
-from collshim.tensorflow.operands import holds_a_tensor
+from collshim.tensorflow.operands import fractions, holds_a_tensor, numbers
 from collshim.tensorflow.tensor import Tensor, adopt, dtype_name, plain
 
 _WIDE = (torch.int32, torch.int64)
@@ -101,6 +101,7 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
     """
     total, *others = [tensor(value) for value in inputs]
     for value in others:
+        numbers(value)
         if value.dtype is not total.dtype or value.shape != total.shape:
             raise invalid_argument(
                 f"Inputs to operation AddN must have the same size, shape and dtype. Input 0: {list(total.shape)} "
@@ -136,7 +137,7 @@ def matmul(
     for letter, transposed, adjoint in (("a", transpose_a, adjoint_a), ("b", transpose_b, adjoint_b)):
         if transposed and adjoint:
             raise ArgumentValueError(f"Only one of `transpose_{letter}` and `adjoint_{letter}` can be True.")
-    first, second = pair(a, b, "MatMul")
+    first, second = map(numbers, pair(a, b, "MatMul"))
     if min(first.dim(), second.dim()) < 2:
         raise invalid_argument(f"MatMul: operands have {first.dim()} and {second.dim()} axes, should have at least 2")
     left = first.mH if adjoint_a else first.mT if transpose_a else first
@@ -229,28 +230,34 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str
 @checked
 def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """Return the softmax along ``axis``, by default the last one."""
-    return adopt(functional.softmax(tensor(logits), -1 if axis is None else axis_of(axis)))
+    return adopt(functional.softmax(fractions(tensor(logits)), -1 if axis is None else axis_of(axis)))
 
 
 @checked
 def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """Return the logarithm of ``softmax``."""
-    return adopt(functional.log_softmax(tensor(logits), -1 if axis is None else axis_of(axis)))
+    return adopt(functional.log_softmax(fractions(tensor(logits)), -1 if axis is None else axis_of(axis)))
 
 
-def _unary(function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[..., Tensor]:
+def _unary(
+    function: Callable[[torch.Tensor], torch.Tensor], accepted: Callable[[torch.Tensor], torch.Tensor] = fractions
+) -> Callable[..., Tensor]:
     @checked
     def compute(x: Any, name: str | None = None) -> Tensor:
-        return adopt(function(tensor(x)))
+        return adopt(function(accepted(tensor(x))))
 
     compute.__doc__ = f"torch's ``{getattr(function, '__name__', 'function')}`` of ``x``, element by element."
     return compute
 
 
-def _binary(function: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> Callable[..., Tensor]:
+def _binary(
+    function: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
+    accepted: Callable[[torch.Tensor], torch.Tensor] = numbers,
+) -> Callable[..., Tensor]:
     @checked
     def compute(x: Any, y: Any, name: str | None = None) -> Tensor:
-        return adopt(function(*pair(x, y, getattr(function, "__name__", "function").capitalize())))
+        operands = pair(x, y, getattr(function, "__name__", "function").capitalize())
+        return adopt(function(*map(accepted, operands)))
 
     compute.__doc__ = f"torch's ``{getattr(function, '__name__', 'function')}`` of ``x`` and ``y``."
     return compute
@@ -280,23 +287,25 @@ def stop_gradient(input: Any, name: str | None = None) -> Tensor:
 @checked
 def relu(features: Any, name: str | None = None) -> Tensor:
     """Return positive numbers unchanged, and 0 for the others."""
-    return adopt(functional.relu(tensor(features)))
+    return adopt(functional.relu(numbers(tensor(features))))
 
 
 def _sign(x: torch.Tensor) -> torch.Tensor:
     return torch.where(x != x, x, torch.sgn(x))
 
 
-abs, negative, square, sqrt, exp = (_unary(f) for f in (torch.abs, torch.neg, torch.square, sqrt_of, torch.exp))
+abs, negative, square, round, sign = (
+    _unary(f, numbers) for f in (torch.abs, torch.neg, torch.square, without_gradient(torch.round), _sign)
+)
+sqrt, exp, floor = _unary(sqrt_of), _unary(torch.exp), _unary(without_gradient(torch.floor))
 log, rsqrt, sigmoid, tanh = (_unary(f) for f in (torch.log, rsqrt_of, torch.sigmoid, torch.tanh))
-round, floor, sign = _unary(without_gradient(torch.round)), _unary(without_gradient(torch.floor)), _unary(_sign)
 is_nan, is_finite, is_inf = (_unary(f) for f in (torch.isnan, torch.isfinite, torch.isinf))
 add, subtract, multiply, pow = (_binary(f) for f in (torch.add, torch.sub, torch.mul, torch.pow))
 maximum, minimum, floordiv, mod = (
     _binary(f) for f in (first_if_equal(torch.maximum), first_if_equal(torch.minimum), floor_divided, torch.remainder)
 )
-equal, not_equal, less, greater = (_binary(f) for f in (torch.eq, torch.ne, torch.lt, torch.gt))
-less_equal, greater_equal = _binary(torch.le), _binary(torch.ge)
+equal, not_equal = (_binary(f, lambda value: value) for f in (torch.eq, torch.ne))
+less, greater, less_equal, greater_equal = (_binary(f) for f in (torch.lt, torch.gt, torch.le, torch.ge))
 logical_and, logical_or, logical_xor = map(_logical, (torch.logical_and, torch.logical_or, torch.logical_xor))
 sin, cos, tan, asin, acos, atan = map(_unary, (torch.sin, torch.cos, torch.tan, torch.asin, torch.acos, torch.atan))
 sinh, cosh, asinh, acosh, atanh = map(_unary, (torch.sinh, torch.cosh, torch.asinh, torch.acosh, torch.atanh))
@@ -324,7 +333,7 @@ def constant_like(value: Any, number: float, dtype: Any = None) -> Tensor:
 @checked
 def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
     """Return the angle of the point ``(x, y)``."""
-    return adopt(torch.atan2(*pair(y, x, "Atan2")))
+    return adopt(torch.atan2(*map(fractions, pair(y, x, "Atan2"))))
 
 
 @checked

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
 
 from collshim.arrays import as_torch
 from collshim.errors import ArgumentValueError
-from collshim.tensorflow.errors import checked
+from collshim.tensorflow.errors import checked, invalid_argument
 from collshim.tensorflow.python_numbers import tensor_of
 
 
@@ -45,11 +45,38 @@ def operand(value: Any, dtype: torch.dtype) -> Any:
     return NotImplemented
 
 
+def numbers(value: torch.Tensor) -> torch.Tensor:
+    """Return a tensor that is not boolean.
+
+    Raises:
+        InvalidArgumentError: the tensor is boolean.
+    """
+    return _refused(value) if value.dtype is torch.bool else value
+
+
+def fractions(value: torch.Tensor) -> torch.Tensor:
+    """Return a tensor of floats or complex numbers.
+
+    Raises:
+        InvalidArgumentError: the tensor holds integers or booleans.
+    """
+    return value if value.is_floating_point() or value.is_complex() else _refused(value)
+
+
+def _refused(value: torch.Tensor) -> NoReturn:
+    name = str(value.dtype).removeprefix("torch.")
+    raise invalid_argument(f"Value for attr 'T' of {name} is not in the list of allowed values: use tf.cast first")
+
+
 def holds_a_tensor(value: Any) -> bool:
     """Return whether nested lists contain a tensor or a variable."""
     if isinstance(value, list | tuple):
         return any(holds_a_tensor(part) for part in value)
     return isinstance(value, torch.Tensor) or hasattr(value, "_as_tensor")
+
+
+_OF_NUMBERS = {f"__{turned}{name}__" for turned in ("", "r") for name in ("add", "sub", "mod", "pow", "matmul")}
+_OF_NUMBERS |= {"__lt__", "__le__", "__gt__", "__ge__"}
 
 
 def operator_on(name: str) -> Callable[[Any, Any], Any]:
@@ -66,6 +93,8 @@ def operator_on(name: str) -> Callable[[Any, Any], Any]:
             return NotImplemented
         if compares and not _fit(self, found):
             return self.new_full((), name == "__ne__", dtype=torch.bool)
+        if name in _OF_NUMBERS and (isinstance(found, bool) or getattr(found, "dtype", None) is torch.bool):
+            numbers(self)
         return own(self, found)
 
     compute.__name__, compute.__doc__ = name, f"torch's ``{name}``, with numbers, lists and arrays in this dtype."

@@ -17,6 +17,7 @@ from collshim.tensorflow.arithmetic import tensor as as_tensor
 from collshim.tensorflow.constants import torch_dtype
 from collshim.tensorflow.errors import checked, invalid_argument
 from collshim.tensorflow.function_names import name_functions
+from collshim.tensorflow.operands import numbers
 from collshim.tensorflow.ragged_rows import over_rows
 from collshim.tensorflow.tensor import Tensor, adopt, dtype_name, plain
 
@@ -25,7 +26,7 @@ from collshim.tensorflow.tensor import Tensor, adopt, dtype_name, plain
 @checked
 def reduce_sum(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
     """Return the sum over ``axis``, or over all axes, in the same dtype; the tensor may be ragged."""
-    value = _numbers(tensor(input_tensor))
+    value = numbers(tensor(input_tensor))
     axes = axes_of(value, axis)
     return adopt(value.sum(axes, keepdim=keepdims, dtype=value.dtype) if axes else value.clone())
 
@@ -34,7 +35,7 @@ def reduce_sum(input_tensor: Any, axis: Any = None, keepdims: bool = False, name
 @checked
 def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
     """Return the mean over ``axis``, or over all axes; for integers, it is truncated. The tensor may be ragged."""
-    value = _numbers(tensor(input_tensor))
+    value = numbers(tensor(input_tensor))
     axes = axes_of(value, axis)
     if not axes:
         return adopt(value.clone())
@@ -67,12 +68,6 @@ def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name
     return sqrt(reduce_variance(input_tensor, axis, keepdims))
 
 
-def _numbers(value: torch.Tensor) -> torch.Tensor:
-    if value.dtype is torch.bool:
-        raise invalid_argument("Value for attr 'T' of bool is not in the list of allowed values: use tf.cast first")
-    return value
-
-
 def _reduction(
     function: Callable[..., torch.Tensor], empty: float | None = None, takes_booleans: bool = False
 ) -> Callable[..., Tensor]:
@@ -80,7 +75,7 @@ def _reduction(
 
     @checked
     def reduce(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
-        value = tensor(input_tensor) if takes_booleans else _numbers(tensor(input_tensor))
+        value = tensor(input_tensor) if takes_booleans else numbers(tensor(input_tensor))
         dtype = value.dtype
         for number in sorted((number % value.dim() for number in axes_of(value, axis)), reverse=True):
             if empty is not None and not value.shape[number]:
@@ -183,7 +178,7 @@ def _vector_norm(value: torch.Tensor, ord: float, axis: Any, keepdims: bool) -> 
 @checked
 def reduce_logsumexp(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
     """Return the logarithm of the sum of the exponentials."""
-    values = _numbers(tensor(input_tensor))
+    values = numbers(tensor(input_tensor))
     axes = axes_of(values, axis)
     return adopt(torch.logsumexp(values, axes, keepdims) if axes else values.clone())
 

@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from collshim.errors import ArgumentTypeError
 from collshim.tensorflow.derivatives import floor_divided
 from collshim.tensorflow.errors import checked
 from collshim.tensorflow.indexing import select
-from collshim.tensorflow.operands import operand, operator_on
+from collshim.tensorflow.operands import numbers, operand, operator_on
 from collshim.tensorflow.tensor_shape import TensorShape
 
 _SHAPE: Any = torch.Tensor.shape
@@ -154,6 +155,14 @@ class Tensor(torch.Tensor):
         found = operand(other, self.dtype)
         return found if found is NotImplemented else floor_divided(torch.as_tensor(found), self)
 
+    @checked
+    def __neg__(self) -> Any:
+        return torch.neg(numbers(self))
+
+    @checked
+    def __abs__(self) -> Any:
+        return torch.abs(numbers(self))
+
     __add__: Any = operator_on("__add__")
     __radd__: Any = operator_on("__radd__")
     __sub__: Any = operator_on("__sub__")
@@ -259,6 +268,8 @@ def _adopted(value: Any) -> Any:
 def _divided(numerator: Any, denominator: Any) -> Any:
     """Return the quotient; float64 for integers of 32 and 64 bits, as in TensorFlow."""
     tensors = [part for part in (numerator, denominator) if isinstance(part, torch.Tensor)]
+    if all(part.dtype is torch.bool for part in tensors):
+        raise ArgumentTypeError("Invalid dtype tf.bool in __truediv__")
     if all(part.dtype in _WIDE for part in tensors) and not isinstance(denominator, float):
         numerator = numerator.to(torch.float64)
     return torch.true_divide(numerator, denominator)

@@ -22,6 +22,7 @@ from collshim.tensorflow.constants import constant
 from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.data import described, streams
 from collshim.tensorflow.data.arguments import call, holds, joined, require_function, whole
+from collshim.tensorflow.data.further import Further
 from collshim.tensorflow.data.iterator import Iterator, NumpyIterator
 from collshim.tensorflow.data.nested import Nested, datasets_of, require_dataset
 from collshim.tensorflow.data.options import Options
@@ -37,7 +38,7 @@ INFINITE_CARDINALITY = -1
 UNKNOWN_CARDINALITY = -2
 
 
-class Dataset(Nested, Windows, Selecting, Iterable[Any]):
+class Dataset(Nested, Windows, Selecting, Further, Iterable[Any]):
     """A dataset whose elements are tensors, or tuples and mappings of tensors.
 
     Static methods create one, others derive one. ``num_parallel_calls``, ``deterministic`` and ``name`` have no effect.
@@ -219,7 +220,7 @@ class Dataset(Nested, Windows, Selecting, Iterable[Any]):
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
         """Keep the elements for which ``predicate`` is true."""
         require_function(predicate)
-        return self._of(lambda: (element for element in self if holds(predicate, element)), UNKNOWN_CARDINALITY)
+        return self._of(lambda: builtins.filter(lambda element: holds(predicate, element), self), UNKNOWN_CARDINALITY)
 
     def batch(
         self,

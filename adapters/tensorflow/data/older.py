@@ -33,6 +33,7 @@ def _from_method(name: str) -> Callable[..., Change]:
     return function
 
 
+ignore_errors, rejection_resample = map(_from_method, ("ignore_errors", "rejection_resample"))
 bucket_by_sequence_length, group_by_window = map(_from_method, ("bucket_by_sequence_length", "group_by_window"))
 scan, take_while, unbatch, unique = map(_from_method, ("scan", "take_while", "unbatch", "unique"))
 
@@ -40,6 +41,11 @@ scan, take_while, unbatch, unique = map(_from_method, ("scan", "take_while", "un
 def enumerate_dataset(start: int = 0) -> Change:
     """Return a function for ``Dataset.apply`` that calls ``Dataset.enumerate``."""
     return lambda dataset: dataset.enumerate(start)
+
+
+def dense_to_ragged_batch(batch_size: Any, drop_remainder: bool = False, row_splits_dtype: Any = torch.int64) -> Change:
+    """Return a function for ``Dataset.apply`` that calls ``Dataset.ragged_batch``."""
+    return lambda dataset: dataset.ragged_batch(batch_size, drop_remainder, row_splits_dtype)
 
 
 def shuffle_and_repeat(buffer_size: int, count: int | None = None, seed: int | None = None) -> Change:

@@ -29,9 +29,5 @@ def components(element: Any) -> list[Any]:
 
 
 def as_element(value: Any) -> Any:
-    """Convert the components of a function's result to tensors, and lists to tuples."""
-    if isinstance(value, list):
-        return tuple(as_element(part) for part in value)
-    if isinstance(value, tuple | Mapping):
-        return map_components(as_element, value)
-    return as_component(value)
+    """Convert the components of a function's result to tensors, a list of all components to a tuple."""
+    return map_components(as_component, tuple(value) if isinstance(value, list) else value)

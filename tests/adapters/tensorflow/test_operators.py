@@ -84,3 +84,28 @@ def test_jacobians_of_tensors_and_rows() -> None:
     assert (tape.jacobian(y, w), tape.jacobian(z, x, zero).shape) == (None, (2, 2, 2))
     with pytest.raises(ValueError, match="must have rank at least 2"):
         tape.batch_jacobian(z, w)
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mod", "pow", "lt", "ge", "neg", "abs", "matmul", "floordiv"])
+def test_operators_of_numbers_refuse_booleans(name: str) -> None:
+    booleans = tf.constant([[True]])
+    others = [] if name in ("neg", "abs") else [booleans]
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        getattr(operator, name)(booleans, *others)
+
+
+def test_product_of_booleans_is_their_conjunction() -> None:
+    assert (tf.constant([True, True]) * tf.constant([True, False])).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("function", [tf.add, tf.multiply, tf.maximum, tf.less, lambda x, y: tf.add_n([x, y])])
+def test_functions_of_numbers_refuse_booleans(function: Any) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="bool is not in the list of allowed values"):
+        function(tf.constant([True]), tf.constant([False]))
+
+
+@pytest.mark.parametrize("function", [tf.sqrt, tf.exp, tf.sin, tf.sigmoid, tf.math.log, tf.nn.softmax, tf.nn.elu])
+@pytest.mark.parametrize("value", [[1, 2], [True, False]])
+def test_functions_of_floats_refuse_integers_and_booleans(function: Any, value: Any) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="is not in the list of allowed values"):
+        function(tf.constant(value))
