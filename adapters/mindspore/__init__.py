@@ -45,8 +45,7 @@ from collshim.mindspore.context import (
 )
 from collshim.mindspore.gradients import get_grad, grad, value_and_grad
 from collshim.mindspore.tensor import Tensor, tensor
-from collshim.mindspore.train.model import Model
-from collshim.mindspore.train.serialization import load_checkpoint, load_param_into_net, save_checkpoint
+from collshim.mindspore.train import *  # noqa: F403  # its names are also here
 
 __version__ = "2.10.0"
 """The MindSpore version that this package behaves like."""
@@ -54,7 +53,6 @@ __version__ = "2.10.0"
 __all__ = [
     "GRAPH_MODE",
     "PYNATIVE_MODE",
-    "Model",
     "ParallelMode",
     "Parameter",
     "ParameterTuple",
@@ -75,8 +73,6 @@ __all__ = [
     "is_tensor",
     "jit",
     "jit_class",
-    "load_checkpoint",
-    "load_param_into_net",
     "log",
     "manual_seed",
     "mint",
@@ -85,7 +81,6 @@ __all__ = [
     "ops",
     "reset_auto_parallel_context",
     "runtime",
-    "save_checkpoint",
     "set_auto_parallel_context",
     "set_context",
     "set_device",
@@ -96,6 +91,7 @@ __all__ = [
     "value_and_grad",
 ]
 __all__ += dtype.__all__
+__all__ += train.__all__
 
 __getattr__ = saying(__name__)
 refuse_everywhere(__name__)

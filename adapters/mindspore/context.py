@@ -31,6 +31,7 @@ __all__ = [
 ]
 GRAPH_MODE, PYNATIVE_MODE = 0, 1
 STRICT, COMPATIBLE, LAX = 0, 1, 2
+_RANKS = 4096
 _TARGETS = ("CPU", "GPU", "Ascend")
 
 
@@ -58,7 +59,41 @@ _DEFAULTS: dict[str, Any] = {
     "enable_graph_kernel": False,
     "memory_optimize_level": 0,
     "jit_syntax_level": 2,
+    "aoe_config": {},
+    "aoe_tune_mode": "",
+    "ascend_config": {},
+    "check_bprop": False,
+    "compile_cache_path": "",
+    "conv_dgrad_algo": "normal",
+    "conv_fprop_algo": "normal",
+    "conv_wgrad_algo": "normal",
+    "debug_level": 0,
+    "disable_format_transform": False,
+    "enable_compile_cache": None,
+    "graph_kernel_flags": "",
+    "enable_parallel_split": False,
+    "enable_reduce_precision": True,
+    "env_config_path": "",
+    "exec_order": "bfs",
+    "gpu_config": {},
+    "host_scheduling_max_threshold": "",
+    "inter_op_parallel_num": 0,
+    "jit_config": {},
+    "mempool_block_size": 1.0,
+    "op_timeout": 900,
+    "print_file_path": "",
+    "reserve_class_name_in_scope": True,
+    "runtime_num_threads": 2,
+    "support_binary": False,
+    "variable_memory_max_size": "0",
+    "dataset_broadcast_opt_level": 0,
+    "enable_profiling": False,
+    "infer_boost": "off",
+    "jit_level": "",
+    "profiling_options": "training_trace",
+    "topo_order": "",
 }
+_WITHOUT_DEFAULTS = {"auto_tune_mode", "enable_auto_mixed_precision", "enable_sparse", "jit_enable_inplace_ops"}
 _PARALLEL: dict[str, Any] = {
     "parallel_mode": ParallelMode.STAND_ALONE,
     "gradients_mean": False,
@@ -116,8 +151,12 @@ def set_context(**kwargs: Any) -> None:
     Tensors are always on the CPU; if there are GPUs, a message is logged once.
 
     Raises:
-        ValueError: ``mode`` or ``device_target`` has an unknown value.
+        ValueError: there is no setting of that name; ``mode`` or ``device_target`` has an unknown value.
     """
+    for name in kwargs:
+        if name not in _DEFAULTS and name not in _WITHOUT_DEFAULTS:
+            text = f"the keyword argument {name} is not recognized! The settings are {', '.join(sorted(_DEFAULTS))}."
+            refuse(ValueError, f"For 'context.set_context', {text}")
     if kwargs.get("mode", GRAPH_MODE) not in (GRAPH_MODE, PYNATIVE_MODE):
         text = "the argument 'mode' must be context.GRAPH_MODE (0) or context.PYNATIVE_MODE (1), but got "
         refuse(ValueError, f"For 'context.set_context', {text}{kwargs['mode']}")
@@ -136,7 +175,7 @@ def get_context(attr_key: str) -> Any:
         ValueError: there is no setting of that name.
     """
     if attr_key not in _SETTINGS.context:
-        refuse(ValueError, f"For 'get_context', {attr_key!r} was not set, and has no default")
+        refuse(ValueError, f"For 'context.get_context', the argument {attr_key} is not recognized!")
     return _SETTINGS.context[attr_key]
 
 
@@ -182,6 +221,9 @@ def set_auto_parallel_context(**kwargs: Any) -> None:
     if kwargs.get("device_num", 1) <= 0:
         text = f"must be a positive integer, but got the value of device_num : {kwargs['device_num']}"
         refuse(ValueError, f"The context configuration parameter 'device_num' {text}")
+    if not 0 <= kwargs.get("global_rank", 0) < _RANKS:
+        text = f"must be in [0, {_RANKS - 1}], but got the value of global_rank : {kwargs['global_rank']}."
+        refuse(ValueError, f"The context configuration parameter 'global_rank' {text}")
     _SETTINGS.parallel.update(kwargs)
     _SETTINGS.given.update(kwargs)
 

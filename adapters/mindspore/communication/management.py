@@ -68,8 +68,10 @@ def init(backend_name: str | None = None) -> None:
 
 
 def release() -> None:
-    """Forget this rank's created groups. The world stays up, and ``get_rank`` still works."""
-    groups().by_name.clear()
+    """Forget this rank's created groups, if it is initialised. The world stays up, and ``get_rank`` still works."""
+    state = peek_groups()
+    if state is not None:
+        state.by_name.clear()
 
 
 def is_initialized() -> bool:
@@ -205,8 +207,8 @@ def create_group(group: str, rank_ids: list[int], options: GroupOptions | None =
         ValueError: if the list is empty, has a rank twice, or differs from the list of an existing group of that name.
         RuntimeError: if this rank is not initialised, or is not a member; if the world has no such rank.
     """
-    state = groups()
     require_name("create_group", group)
+    state = groups()
     if group in state.by_name:
         return require_same(state.by_name[group], rank_ids)
     require_ranks(group, rank_ids, options)
@@ -229,8 +231,8 @@ def destroy_group(group: str) -> None:
         KeyError: if this rank has no such group.
         RuntimeError: if this rank is not initialised.
     """
-    state = groups()
     require_name("destroy_group", group)
+    state = groups()
     if group in (state.world_name, HCCL_WORLD_COMM_GROUP):
         refuse(ValueError, "The world_group does not support destruction.")
     if group not in state.by_name:

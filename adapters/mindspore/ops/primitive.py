@@ -24,7 +24,6 @@ class Primitive:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.instance_name = name
         self.attrs: dict[str, Any] = {}
 
     def __repr__(self) -> str:

@@ -55,7 +55,6 @@ def test_thread_rank_knows_its_number_before_init() -> None:
         lambda: comm.get_world_rank_from_group_rank("g", 0),
         lambda: comm.get_group_rank_from_world_rank(0, "g"),
         lambda: comm.get_comm_name(),
-        lambda: comm.release(),
     ],
 )
 def test_calls_before_init_ask_for_init(call: Callable[[], Any]) -> None:
@@ -214,3 +213,16 @@ def test_release_forgets_groups_and_keeps_the_world(refused: Refused) -> Any:
 @each_of(2, gives=["", ""])
 def test_new_group_of_ranks_that_do_not_exist_has_no_name() -> str:
     return dist.new_group([0, 9])
+
+
+@pytest.mark.unranked
+def test_leaving_before_init_does_nothing() -> None:
+    assert ms_comm.release() is None
+    assert dist.destroy_process_group() is None
+
+
+@pytest.mark.unranked
+@pytest.mark.parametrize("call", [lambda: comm.create_group(1, [0]), lambda: comm.destroy_group(1)])
+def test_types_are_checked_before_init(call: Callable[[], Any]) -> None:
+    with pytest.raises(TypeError, match="the argument 'group' must be type of string"):
+        call()

@@ -86,11 +86,15 @@ def _join(init_method: str | None, store: TCPStore | None, size: int, rank: int)
 def destroy_process_group(group: str | None = None) -> None:
     """Forget this rank's group; None or the world's name forgets all groups, after which ``init`` may be called again.
 
+    If this rank is not initialised, None does nothing.
+
     Raises:
         TypeError: if ``group`` is not a string.
         KeyError: if this rank has no such group.
         RuntimeError: if this rank is not initialised.
     """
+    if group is None and peek_groups() is None:
+        return
     state = groups()
     if group in (None, state.world_name, HCCL_WORLD_COMM_GROUP):
         del world.current().state["mindspore"]

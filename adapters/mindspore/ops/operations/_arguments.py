@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
 from typing import Any
 
 from collshim.adapting.refusing import refuse
 from collshim.mindspore.communication.groups import Group, peek_groups, resolve_group
+from collshim.mindspore.communication.management import get_group_size, get_rank
 from collshim.mindspore.ops.primitive import Primitive
 
 OPS = ("sum", "max", "min", "prod", "avg")
@@ -19,12 +23,23 @@ class Collective(Primitive):
 
     _depends_on_size = True
 
+    def __init_subclass__(cls) -> None:
+        """Let calls with a wrong number of inputs raise MindSpore's error."""
+        super().__init_subclass__()
+        if "__call__" in vars(cls):
+            cls.__call__ = _with_all_inputs(cls.__call__)  # type: ignore[attr-defined]
+
     def __init__(self, name: str, group: str) -> None:
         super().__init__(name)
         require_type(name, "group", group, str)
-        self.add_prim_attr("group", group)
         if self._depends_on_size and peek_groups() is not None:
             resolve_group(group)
+        for what, value in _ATTRIBUTES.get(name, {}).items():
+            if what in _NUMBERS:  # also a property of the object, which looks the group up
+                self.attrs[what] = _NUMBERS[what](group)
+            else:
+                self.add_prim_attr(what, value)
+        self.add_prim_attr("group", group)
 
     @property
     def members(self) -> Group:
@@ -59,6 +74,48 @@ class Reducing(Collective):
         if op not in OPS:
             refuse(ValueError, f"For '{self.name}', the 'op' must be one of {', '.join(OPS)}, but got {op!r}.")
         return op
+
+
+_NUMBERS: dict[str, Callable[[str], int]] = {"rank_size": get_group_size, "rank_id": get_rank}
+_KEPT = {"no_eliminate": True}
+_OP, _SIZE, _ID = {"op": None, "group": None}, {"rank_size": None}, {"rank_id": None}
+_BACK = {"group": None, "group_back": None, **_KEPT}
+_ATTRIBUTES: dict[str, dict[str, Any]] = {
+    "AllGather": {"group": None, **_SIZE, "fusion": 0, "mean_flag": False, **_KEPT},
+    "AllGatherV": {"group": None, **_SIZE, "mean_flag": False, **_ID},
+    "AllReduce": {**_OP, "fusion": 0, "index": 0, **_KEPT},
+    "AlltoAll": {"split_count": None, "split_dim": None, "concat_dim": None, "group": None, **_KEPT, **_SIZE},
+    "AlltoAllVC": {"group": None, "block_size": None, "transpose": None, **_SIZE, **_ID},
+    "Barrier": {"group": None, "side_effect_mem": True},
+    "Broadcast": {"root_rank": None, "group": None, **_KEPT},
+    "CollectiveGather": {"dest_rank": None, "group": None, **_SIZE, **_ID},
+    "CollectiveScatter": {"src_rank": None, "group": None, **_ID, **_SIZE},
+    "Receive": {"sr_tag": None, "src_rank": None, "shape": None, "dtype": None, **_BACK},
+    "Reduce": {"dest_rank": None, **_OP},
+    "ReduceScatter": {**_OP, **_SIZE, "fusion": 0, **_KEPT},
+    "ReduceScatterV": {**_OP, **_SIZE, **_ID},
+    "Send": {"sr_tag": None, "dest_rank": None, **_BACK},
+}
+"""Each operation's attributes, in MindSpore's order; those that are arguments are set afterwards."""
+
+
+def _with_all_inputs(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a primitive's ``__call__``.
+
+    Raises:
+        ValueError: the call has fewer or more inputs than the primitive takes.
+    """
+    inputs = [one for one in inspect.signature(call).parameters.values() if one.kind is one.POSITIONAL_OR_KEYWORD][1:]
+    fewest = sum(one.default is one.empty for one in inputs)
+
+    @functools.wraps(call)
+    def checked(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not kwargs and not fewest <= len(args) <= len(inputs):
+            text = f"the input number must be equal to {len(inputs)}, but got {len(args)}."
+            refuse(ValueError, f"For primitive[{self.name}], {text}")
+        return call(self, *args, **kwargs)
+
+    return checked
 
 
 def require_type(name: str, what: str, value: Any, kind: type) -> None:

@@ -32,10 +32,10 @@ class Broadcast(Collective):
 
     def __call__(self, input_x: tuple[Array, ...]) -> tuple[Array, ...]:
         """Return the root's tensors."""
-        source = self.global_rank(self.attrs["root_rank"])
         if not isinstance(input_x, tuple) or not all(map(is_array, input_x)):
             text = f"the input[0] should be a Tuple of tensors, but got {type(input_x).__name__}"
             refuse(TypeError, f"For primitive[Broadcast], {text}")
+        source = self.global_rank(self.attrs["root_rank"])
         return tuple(comm_func.broadcast(tensor, source, self.attrs["group"]) for tensor in input_x)
 
 
