@@ -10,25 +10,63 @@ from collshim.tensorflow.arithmetic import l2_normalize, matmul, pair, tensor
 from collshim.tensorflow.clipping import global_norm
 from collshim.tensorflow.creation import eye
 from collshim.tensorflow.errors import checked, invalid_argument
+from collshim.tensorflow.matrices import (
+    adjoint,
+    band_part,
+    cholesky,
+    cholesky_solve,
+    cross,
+    det,
+    eigh,
+    eigvalsh,
+    inv,
+    logdet,
+    matrix_rank,
+    matvec,
+    normalize,
+    pinv,
+    slogdet,
+    solve,
+    svd,
+    triangular_solve,
+)
 from collshim.tensorflow.reductions import norm
 from collshim.tensorflow.tensor import Tensor, adopt
 
 __all__ = [
+    "adjoint",
+    "band_part",
+    "cholesky",
+    "cholesky_solve",
+    "cross",
+    "det",
     "diag",
     "diag_part",
+    "eigh",
+    "eigvalsh",
     "einsum",
     "eye",
     "global_norm",
+    "inv",
     "l2_normalize",
+    "logdet",
     "matmul",
+    "matrix_rank",
     "matrix_transpose",
+    "matvec",
     "norm",
+    "normalize",
+    "pinv",
     "qr",
     "set_diag",
+    "slogdet",
+    "solve",
+    "svd",
     "tensor_diag",
     "tensor_diag_part",
     "tensordot",
     "trace",
+    "triangular_solve",
 ]
 
 
