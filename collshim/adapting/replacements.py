@@ -96,7 +96,6 @@ NAMES: Mapping[str, Mapping[str, str]] = {
         "estimator": "keras",
         "train.Optimizer": "the optimizers of keras",
         "train.SessionRunHook": "the callbacks of keras",
-        "test": "unittest, or pytest",
         "python": "public names: this module is TensorFlow's own",
         **dict.fromkeys(_OLD, "the names of TensorFlow 2"),
         **dict.fromkeys(("assign", "assign_add", "assign_sub"), "the variable's method"),

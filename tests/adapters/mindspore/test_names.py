@@ -54,7 +54,7 @@ def test_primitives_have_the_attributes_of_mindspore(primitive: Any, text: str) 
 
 
 def test_a_primitives_attributes_are_on_the_object() -> None:
-    reduce = ms.ops.AllReduce()
+    reduce: Any = ms.ops.AllReduce()
     assert (reduce.op, reduce.group, reduce.fusion) == ("sum", "hccl_world_group", 0)
     assert reduce.add_prim_attr("fusion", 2).get_attr_dict()["fusion"] == reduce.fusion == 2
 

@@ -27,7 +27,7 @@ class Collective(Primitive):
         """Let calls with a wrong number of inputs raise MindSpore's error."""
         super().__init_subclass__()
         if "__call__" in vars(cls):
-            cls.__call__ = _with_all_inputs(cls.__call__)  # type: ignore[attr-defined]
+            cls.__call__ = _with_all_inputs(cls.__call__)  # type: ignore[method-assign]
 
     def __init__(self, name: str, group: str) -> None:
         super().__init__(name)
