@@ -24,7 +24,7 @@ def split(dim: int | None = None, *, axis: int | None = None) -> sbp:
         raise also(ArgumentValueError, AssertionError)(f"sbp.split: dim is {along!r}, should be an int")
     if along < 0:
         raise also(ArgumentValueError, RuntimeError)(f"Split axis must not be negative, but got {along}!")
-    return sbp.of(along)
+    return sbp.of(int(along))
 
 
 __all__ = ["broadcast", "partial_sum", "sbp", "split"]

@@ -9,7 +9,7 @@ import torch
 
 from collshim import world
 from collshim.errors import ArgumentError, also
-from collshim.oneflow.framework.layouts import JOINS, LOSSES, REDUCING
+from collshim.oneflow.framework.layouts import ALONG, FILLING, JOINS, LOSSES, REDUCING
 from collshim.oneflow.framework.tensor import Tensor, plain
 from collshim.oneflow.global_tensors import placement as Placement
 
@@ -47,15 +47,25 @@ class Call:
 
     Attributes:
         name: the function's name.
-        is_loss: whether it is a loss.
+        counts_whole: whether its result is not the sum of its results for the parts of a sum, as for a loss, or for a
+            tensor filled with a number.
     """
 
     def __init__(
         self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], index: int | None
     ) -> None:
         self._func, self._args, self._kwargs, self._index = func, args, kwargs, index
-        self.name = _name_of(func)
-        self.is_loss = self.name in LOSSES
+        self.name = "masked_select" if _is_masked(func, args) else _name_of(func)
+        self.counts_whole = self.name in LOSSES | FILLING or (self.name == "where" and not _all_global(args))
+
+    @property
+    def along(self) -> int | None:
+        """The axis of a function that computes along one, by default the last; None for other functions."""
+        place = ALONG.get(self.name)
+        if place is None:
+            return None
+        axis = self._kwargs.get("dim", self._args[place] if len(self._args) > place else -1)
+        return axis if isinstance(axis, int) else -1
 
     def with_owners(self, owners: torch.Tensor, reduce: Callable[..., Any]) -> torch.Tensor:
         """Return the result for the elements' owners; a reduction is that of ``reduce``."""
@@ -79,6 +89,16 @@ class Call:
         args = [exchanged(arg) for arg in self._args]
         result = self._func(*args, **{name: exchanged(value) for name, value in self._kwargs.items()})
         return result if self._index is None else result[self._index]
+
+
+def _all_global(values: Sequence[Any]) -> bool:
+    return all(map(is_global, values))
+
+
+def _is_masked(func: Callable[..., Any], args: tuple[Any, ...]) -> bool:
+    """Return whether the function takes the elements at which a boolean tensor is true."""
+    mask = args[1] if func is torch.Tensor.__getitem__ else None
+    return isinstance(mask, torch.Tensor) and mask.dtype is torch.bool
 
 
 def _name_of(func: Callable[..., Any]) -> str:

@@ -152,14 +152,23 @@ def _checked(
 ) -> GlobalTensor:
     """Do the same as ``_made``; raise a RuntimeError if any rank would have no part."""
     room = list(values.shape)
+    _check_axes(layouts, len(room))
     for layout, count in zip(layouts, place.ranks.shape, strict=True):
         if isinstance(layout, int):
-            if layout >= values.dim() or room[layout] < count:
+            if room[layout] < count:
                 shape, given = tuple(values.shape), [Sbp.of(each) for each in layouts]
                 text = f"sbp is {given}, and the shape {shape} has no {count} parts along that axis"
                 raise also(ArgumentError, RuntimeError)(text + world.place())
             room[layout] //= count
     return _made(values, place, layouts, part)
+
+
+def _check_axes(layouts: Layouts, dims: int) -> None:
+    """Raise a RuntimeError if a layout splits an axis that the tensor does not have."""
+    for layout in layouts:
+        if isinstance(layout, int) and layout >= dims:
+            text = f"Split axis out of range (expected to be in range of [0, {dims}), but got {layout}!)"
+            raise also(ArgumentError, RuntimeError)(text + world.place())
 
 
 def _summand(tensor: GlobalTensor, place: Placement, layouts: Layouts, dims: Sequence[int]) -> torch.Tensor:
@@ -239,18 +248,22 @@ def to_global(local: torch.Tensor, placement: Any = None, sbp: Any = None, **opt
         options: ``grad_sbp`` (of a global tensor), ``check_meta`` and ``copy`` are accepted, and have no effect.
 
     Raises:
-        RuntimeError: ``placement`` or ``sbp`` is None; a rank would have no part.
-        TypeError: ``sbp`` is not an sbp, or ``local`` is a local tensor and ``grad_sbp`` is not None.
+        RuntimeError: ``placement`` or ``sbp`` is None; a rank would have no part; the axis of a split does not exist.
+        TypeError: ``sbp`` is not an sbp, an option does not exist, or ``local`` is a local tensor and ``grad_sbp`` is
+            not None.
     """
     if isinstance(local, GlobalTensor):
         return local.to_global(placement, sbp, **options)
     if placement is None or sbp is None:
         text = "Converting a local tensor to global tensor must have placement and sbp parameters."
         raise also(ArgumentError, RuntimeError)(text + world.place())
-    if options.get("grad_sbp") is not None:
-        text = "'grad_sbp' is an invalid keyword argument for local_to_global()"
+    given = {name: value for name, value in options.items() if name != "grad_sbp" or value is not None}
+    unknown = next((name for name in given if name not in ("check_meta", "copy")), None)
+    if unknown is not None:
+        text = f"'{unknown}' is an invalid keyword argument for local_to_global()"
         raise also(ArgumentError, TypeError)(text + world.place())
     layouts = layouts_of(sbp, placement)
+    _check_axes(layouts, local.dim())
     values, part = whole_of_all(plain(local), placement, layouts)
     return _checked(values, placement, layouts, part if sums(layouts) else None)
 
@@ -294,7 +307,7 @@ def _spread_result(
         if any(_share(piece, one) for one in found):  # in OneFlow this is a new, contiguous tensor
             piece = piece.clone(memory_format=torch.contiguous_format)
         inputs = [Input(tuple(one.shape), one._layouts, one.nbytes) for one in found]
-        how = infer(call.name, call.with_owners, inputs, piece, place.ranks.shape)
+        how = infer(call.name, call.with_owners, inputs, piece, place.ranks.shape, call.along)
         return _made(piece, place, how.layouts, _part_of_result(call, found, how) if sums(how.layouts) else None)
 
     if not isinstance(result, list | tuple):
@@ -314,11 +327,11 @@ _COPIES = {
 def _part_of_result(call: Call, found: Sequence[GlobalTensor], how: Spread) -> torch.Tensor:
     """Return this rank's part of a result that is a sum: that of its parts of the sums, or of one split input.
 
-    The whole loss counts as the first rank's part, because it is not the sum of the parts' losses.
+    If the whole is not the sum of the results for the parts, as of a loss, it counts as the first rank's part.
     """
     place, dims = found[0]._place, sums(how.layouts)
     with torch.no_grad():
-        if call.is_loss:
+        if call.counts_whole:
             whole: torch.Tensor = plain(call.result(map(plain, found))).detach()
             return parts.summand(whole, place, _equal_on(place), dims)
         instead = [_summand(one, place, *_divided(one, how, index, dims)) for index, one in enumerate(found)]

@@ -31,8 +31,10 @@ _REDUCTIONS = {"max", "min", "amax", "amin", "argmax", "argmin", "all", "any", "
 JOINS = {"cat", "concat", "stack"}
 _MOVES = {
     *("transpose", "permute", "reshape", "view", "flatten", "unsqueeze", "squeeze", "expand", "t", "swapaxes"),
-    *("T", "movedim", "flip", "roll", "repeat", "split", "chunk", "narrow", "__getitem__", "unbind", *JOINS),
+    *("T", "movedim", "flip", "roll", "repeat", "tile", "split", "chunk", "narrow", "__getitem__", "unbind", *JOINS),
 }
+_NEVER_OF_SUMS = {"squeeze", "flip", "unbind"}
+FILLING = {"ones_like", "zeros_like", "full_like"}
 REDUCING = _SUMS | _REDUCTIONS
 
 _RULES: dict[str, Callable[[Sequence[signatures.Shape], signatures.Shape], list[Signature]]] = {
@@ -41,11 +43,18 @@ _RULES: dict[str, Callable[[Sequence[signatures.Shape], signatures.Shape], list[
     **dict.fromkeys(("div", "__truediv__", "true_divide", "divide"), signatures.divisions),
     **dict.fromkeys(("to", "type", "double", "float", "half", "bfloat16", "long", "int"), signatures.additions),
     **dict.fromkeys(("matmul", "__matmul__", "mm", "bmm"), signatures.products),
-    **dict.fromkeys(("softmax", "log_softmax"), lambda shapes, result: signatures.rows(shapes, result, 1)),
+    **dict.fromkeys(FILLING, signatures.additions),
+    **dict.fromkeys(("tril", "triu"), signatures.triangles),
+    "diagonal": lambda shapes, result: [Signature((PARTIAL,), PARTIAL)],
+    "one_hot": lambda shapes, result: signatures.rows(shapes, result, 1),
+    "where": signatures.choices,
+    "masked_select": lambda shapes, result: signatures.selections(len(shapes)),
     "layer_norm": lambda shapes, result: signatures.rows(shapes, result, len(shapes[1]) if len(shapes) > 1 else 1),
     "embedding": signatures.lookups,
 }
 _ADDITIONS = {name for name in _RULES if "add" in name or "sub" in name}
+ALONG = {**dict.fromkeys(("softmax", "log_softmax", "sort", "argsort", "cumsum"), 1), "topk": 2}
+"""The functions that compute along one axis, with the place of this axis among their arguments."""
 _OF_TWO = {name for name, rule in _RULES.items() if rule in (signatures.products, signatures.lookups)}
 
 
@@ -75,7 +84,12 @@ def cut(length: int, count: int) -> list[int]:
 
 
 def infer(
-    name: str, call: Callable[..., Any], found: Sequence[Input], result: torch.Tensor, hierarchy: Sequence[int]
+    name: str,
+    call: Callable[..., Any],
+    found: Sequence[Input],
+    result: torch.Tensor,
+    hierarchy: Sequence[int],
+    along: int | None = None,
 ) -> Spread:
     """Return how a result is spread.
 
@@ -85,14 +99,20 @@ def infer(
         found: the global tensors among the arguments, in order.
         result: the result.
         hierarchy: the number of ranks in each dimension.
+        along: the axis along which one of the functions in ``ALONG`` computes.
     """
     if name in REDUCING | _MOVES:  # their other arguments matter too
         return _infer(name, found, tuple(result.shape), hierarchy, call)
-    return _remembered(name, tuple(found), tuple(result.shape), tuple(hierarchy))
+    return _remembered(name, tuple(found), tuple(result.shape), tuple(hierarchy), None, along)
 
 
 def _infer(
-    name: str, found: Sequence[Input], shape: Shape, hierarchy: Sequence[int], call: Callable[..., Any] | None = None
+    name: str,
+    found: Sequence[Input],
+    shape: Shape,
+    hierarchy: Sequence[int],
+    call: Callable[..., Any] | None = None,
+    along: int | None = None,
 ) -> Spread:
     rooms, room, taken = [list(one.shape) for one in found], list(shape), list[Signature]()
     for place, ranks in enumerate(hierarchy):
@@ -102,7 +122,7 @@ def _infer(
         if all(one.layout == BROADCAST for one in operands):
             chosen = Signature((BROADCAST,) * len(operands), BROADCAST)
         elif call is None:
-            chosen = _by_rule(name, operands, shape, axis)
+            chosen = _by_rule(name, operands, shape, axis, along)
         else:
             chosen = _movement_signature(name, call, operands, shape, axis)
         for layout, free in zip((*chosen.inputs, chosen.output), (*rooms, room), strict=True):
@@ -115,12 +135,14 @@ def _infer(
 _remembered = functools.lru_cache(maxsize=4096)(_infer)
 
 
-def _by_rule(name: str, operands: Sequence[Operand], shape: Shape, axis: Axis) -> Signature:
+def _by_rule(name: str, operands: Sequence[Operand], shape: Shape, axis: Axis, along: int | None) -> Signature:
     """Return the signature of a function that has rules, or of an elementwise function."""
     if name == "linear" and len(operands) > 1:
         return _linear_signature(operands, shape, axis)
     if name in LOSSES:
         return _loss_signature(name, operands, shape, axis)
+    if name in ALONG and along is not None:
+        return pick(signatures.beside(name, len(shape), along), operands, axis)
     rule = _RULES.get(name, signatures.elementwise)
     if (name in _OF_TWO and len(operands) != 2) or (name in _ADDITIONS and len(operands) < 2):
         rule = signatures.elementwise
@@ -176,7 +198,7 @@ def _movement_signature(
             return chosen
     found = [along(split) for split in range(len(operands[0].shape))]
     possible = [one for one in found if one is not None]
-    if name in _SUMS | _MOVES:
+    if name in (_SUMS | _MOVES) - _NEVER_OF_SUMS:
         possible.append(Signature((*(PARTIAL,) * (1 + others), *rest), PARTIAL))
     return pick(possible, operands, axis)
 

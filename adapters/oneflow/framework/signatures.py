@@ -167,6 +167,35 @@ def rows(shapes: Sequence[Shape], result: Shape, fixed: int) -> list[Signature]:
     return [Signature((axis, *others), axis) for axis in range(len(result) - fixed)]
 
 
+def beside(name: str, dims: int, along: int) -> list[Signature]:
+    """Return the signatures of a function along one axis: split along another, for ``cumsum`` only along a later one.
+
+    OneFlow exchanges the axis of a softmax with the last one, so that the last one is split first.
+    """
+    along %= max(dims, 1)
+    axes = list(range(along + 1 if name == "cumsum" else 0, dims))
+    if name.endswith("softmax"):
+        axes[along], axes[-1] = axes[-1], axes[along]
+    return [Signature((axis,), axis) for axis in axes if axis != along]
+
+
+def triangles(shapes: Sequence[Shape], result: Shape) -> list[Signature]:
+    """Return the signatures of a function of matrices: split along an axis before their two, or a sum of parts."""
+    return [*rows(shapes, result, 2), Signature((PARTIAL,), PARTIAL)]
+
+
+def choices(shapes: Sequence[Shape], result: Shape) -> list[Signature]:
+    """Return the signatures of ``where``: all inputs split, or a sum of parts if shapes and condition are equal."""
+    split = [one for one in elementwise(shapes, result) if BROADCAST not in one.inputs]
+    alike = all(tuple(shape) == tuple(result) for shape in shapes)
+    return [*split, *([Signature((BROADCAST, *(PARTIAL,) * (len(shapes) - 1)), PARTIAL)] if alike else [])]
+
+
+def selections(count: int) -> list[Signature]:
+    """Return the signature of the elements at which a mask is true: a sum of parts if the mask is equal."""
+    return [Signature((PARTIAL, *(BROADCAST,) * (count - 1)), PARTIAL)]
+
+
 def lookups(shapes: Sequence[Shape], result: Shape) -> list[Signature]:
     """Return the signatures of the rows of a table, the second input, at indices."""
     indices, table = (len(shape) for shape in shapes)
