@@ -24,7 +24,7 @@ _TCP_MD5SIG_EXT, _FLAG_PREFIX = 32, 1
 """A socket option of Linux, for which Python has no name, and its flag that makes it use the length of the prefix."""
 
 _KEY_FOR = struct.Struct("=126sxxBBHi80s")
-"""The value of the option: an address, padded; the flags, the bits of the prefix, the bytes of the key, 0, and the key."""
+"""The value of the option: an address, padded; flags; the bits of the prefix; the bytes of the key; 0; and the key."""
 
 _KEY_BYTES = 16
 _ANY = struct.pack("=HHI", socket.AF_INET, 0, 0)
