@@ -105,6 +105,8 @@ class _StandIns:
             self.hiding.on = was
 
     def end(self, framework: str) -> None:
+        if sys.is_finalizing():  # the program never left the block
+            return
         with self.lock:
             self.counts[framework] -= 1
             if self.counts[framework] == 0:

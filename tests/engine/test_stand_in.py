@@ -226,6 +226,12 @@ def started(*arguments: str) -> str:
     return done.stdout
 
 
+def test_program_that_never_leaves_the_block_ends_quietly() -> None:
+    code = "import collshim; block = collshim.stand_in('oneflow'); block.__enter__(); import oneflow"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=200, check=True)
+    assert done.stderr == ""
+
+
 def test_started_interpreter_uses_the_stand_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     with collshim.stand_in("oneflow"):
