@@ -14,9 +14,8 @@ from collshim.tensorflow.distribute import stack
 from collshim.world import peek
 
 _ONLY_ONCE = (
-    "tf.function only supports singleton tf.Variables created on the first call. Make sure the tf.Variable is only "
-    "created once or created outside tf.function. See https://www.tensorflow.org/guide/function#creating_tfvariables "
-    "for more information."
+    "tf.function only supports singleton tf.Variables created on the first call: create the variable outside of the "
+    "function, or only once and keep it"
 )
 
 
