@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import sys
+from contextlib import suppress
 from io import TextIOWrapper
 
 _SPELLINGS = {"→": "->", "²": "^2", "–": "-"}
@@ -20,6 +21,10 @@ def _spell(error: UnicodeError) -> tuple[str, int]:
 
 def write_everything() -> None:
     """Let the standard output spell characters that its encoding lacks, as in the locale C, instead of raising."""
-    codecs.register_error(_NAME, _spell)
-    if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors in ("strict", "surrogateescape"):
-        sys.stdout.reconfigure(errors=_NAME)
+    output = sys.stdout
+    if not isinstance(output, TextIOWrapper) or output.errors not in ("strict", "surrogateescape"):
+        return
+    if codecs.lookup(output.encoding).name != "utf-8":
+        codecs.register_error(_NAME, _spell)
+        with suppress(OSError):  # some streams claim a position and have none
+            output.reconfigure(errors=_NAME)
