@@ -61,7 +61,7 @@ def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = Non
 @checked
 def cholesky(input: Any, name: str | None = None) -> Tensor:
     """Return the lower triangular factor of positive definite matrices; NaN for other matrices."""
-    return adopt(_factor(fractions(tensor(input))))
+    return adopt(_factor(_floats(input)))
 
 
 @checked
@@ -80,20 +80,20 @@ def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
 @checked
 def det(input: Any, name: str | None = None) -> Tensor:
     """Return the determinants."""
-    return adopt(torch.linalg.det(fractions(tensor(input))))
+    return adopt(torch.linalg.det(_floats(input)))
 
 
 @checked
 def slogdet(input: Any, name: str | None = None) -> LogMatrixDeterminant:
     """Return the sign of the determinants, and the logarithm of their absolute value."""
-    sign, logarithm = torch.linalg.slogdet(fractions(tensor(input)))
+    sign, logarithm = torch.linalg.slogdet(_floats(input))
     return LogMatrixDeterminant(adopt(sign), adopt(logarithm))
 
 
 @checked
 def logdet(matrix: Any, name: str | None = None) -> Tensor:
     """Return the logarithm of the determinants of positive definite matrices."""
-    diagonal = _factor(fractions(tensor(matrix))).diagonal(0, -2, -1).real
+    diagonal = _factor(_floats(matrix)).diagonal(0, -2, -1).real
     return adopt(2 * diagonal.log().sum(-1))
 
 
@@ -117,7 +117,7 @@ def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
     Raises:
         InvalidArgumentError: a matrix has no inverse.
     """
-    matrices = fractions(tensor(input))
+    matrices = _floats(input)
     return adopt(torch.linalg.inv(matrices.mH if adjoint else matrices))
 
 
@@ -161,7 +161,7 @@ def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name:
 @checked
 def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
     """Return the pseudo-inverses; singular values below ``rcond`` times the largest one count as 0."""
-    matrices = fractions(tensor(a))
+    matrices = _floats(a)
     precision = 10 * max(matrices.shape[-2:]) * torch.finfo(matrices.dtype).eps
     return adopt(torch.linalg.pinv(matrices, rtol=precision if rcond is None else rcond))
 
@@ -169,7 +169,7 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
 @checked
 def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
     """Return the number of singular values above ``tol``, int32."""
-    return adopt(torch.linalg.matrix_rank(fractions(tensor(a)), atol=tol).int())
+    return adopt(torch.linalg.matrix_rank(_floats(a), atol=tol).int())
 
 
 @checked

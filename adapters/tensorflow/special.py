@@ -96,8 +96,7 @@ def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
 def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Return the product, or 0 if ``y`` is 0, whatever ``x`` is."""
     first, second = pair(x, y, "MulNoNan")
-    zero = torch.zeros_like(first)
-    return adopt(torch.where(second == 0, zero, torch.where(second == 0, zero, fractions(first)) * second))
+    return adopt(torch.where(second == 0, torch.zeros_like(first), fractions(first)) * second)
 
 
 @checked

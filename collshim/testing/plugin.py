@@ -125,8 +125,8 @@ def run(item: pytest.Function) -> None:
     if handle is None:
         _run(item, body)
         return
+    _suppress(item.obj, "too_slow")  # what passes between the ranks counts as drawing, and takes time on a busy machine
     if ranks.processes:
-        _suppress(item.obj, "too_slow")  # sending an example to the processes takes time
         _with_pool(item.config, lambda pool: pool.start(ranks.size))  # the first example has a deadline
     kept = handle.inner_test
     handle.inner_test = _drawing(item, body, kept)

@@ -45,6 +45,12 @@ event("drawn"); target(float(n))
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_slow_draws_are_no_failure(ran_apart: Ran, kind: str) -> None:
+    slow = "import time\nvalue = data.draw(st.integers().map(lambda number: (number, time.sleep(0.15))))"
+    ran_apart(drawing(kind, slow)).assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_draws_are_shrunk_and_printed_once(ran_apart: Ran, kind: str) -> None:
     result = ran_apart(
         drawing(

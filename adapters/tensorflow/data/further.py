@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from collshim.tensorflow.composites import RaggedTensor
 from collshim.tensorflow.constants import constant
 from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.data.arguments import call, require_function, whole
+from collshim.tensorflow.data.elements import Elements
 from collshim.tensorflow.data.structure import map_components
 from collshim.tensorflow.errors import NotFoundError, OpError, invalid_argument
 from collshim.tensorflow.specs import RaggedTensorSpec, TensorSpec
@@ -25,19 +26,8 @@ _UNKNOWN = -2
 _FILE = "elements.pt"
 
 
-class Further:
-    """These methods, for a class with ``_of`` and ``element_spec``."""
-
-    element_spec: Any
-    _length: int
-
-    def _of(
-        self, elements: Callable[[], Iterable[Any]], length: int, element_spec: Callable[[], Any] | None = None
-    ) -> Any:
-        raise NotImplementedError
-
-    def __iter__(self) -> Any:
-        raise NotImplementedError
+class Further(Elements):
+    """Methods that draw, resample, save, load and pass over elements."""
 
     def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Any:
         """Return the elements that can be computed, without those whose computation raises one of ``tf.errors``."""

@@ -13,6 +13,7 @@ from collshim.errors import ArgumentTypeError, ArgumentValueError
 from collshim.tensorflow.constants import constant
 from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.data.arguments import call, require_function
+from collshim.tensorflow.data.elements import Elements
 from collshim.tensorflow.data.structure import as_element, components, map_components
 from collshim.tensorflow.errors import invalid_argument
 from collshim.tensorflow.specs import spec_of
@@ -22,19 +23,8 @@ from collshim.tensorflow.tensor_shape import TensorShape
 _UNKNOWN = -2
 
 
-class Selecting:
-    """These methods, for a class with ``_of`` and ``element_spec``."""
-
-    element_spec: Any
-    _length: int
-
-    def _of(
-        self, elements: Callable[[], Iterable[Any]], length: int, element_spec: Callable[[], Any] | None = None
-    ) -> Any:
-        raise NotImplementedError
-
-    def __iter__(self) -> Any:
-        raise NotImplementedError
+class Selecting(Elements):
+    """Methods that select elements."""
 
     def unique(self, name: str | None = None) -> Any:
         """Return the elements without those that were there before.

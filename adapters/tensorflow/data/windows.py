@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 
 from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.data.arguments import holds, require_function
+from collshim.tensorflow.data.elements import Elements
 from collshim.tensorflow.data.structure import components, map_components
 from collshim.tensorflow.errors import DataLossError, invalid_argument
 from collshim.tensorflow.specs import DatasetSpec, TensorSpec
@@ -20,20 +21,10 @@ from collshim.tensorflow.tensor_shape import TensorShape
 _UNKNOWN = -2
 
 
-class Windows:
-    """These methods, for a class with ``_of`` and ``element_spec``."""
-
-    element_spec: Any
-
-    def _of(
-        self, elements: Callable[[], Iterable[Any]], length: int, element_spec: Callable[[], Any] | None = None
-    ) -> Any:
-        raise NotImplementedError
+class Windows(Elements):
+    """Methods that group elements."""
 
     def _counted(self, count: Callable[[int], int]) -> int:
-        raise NotImplementedError
-
-    def __iter__(self) -> Any:
         raise NotImplementedError
 
     def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Any:

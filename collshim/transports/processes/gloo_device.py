@@ -37,8 +37,8 @@ class GlooDevice:
     """The device shared by all groups of the process.
 
     gloo accepts every connection, and keeps it until the other end says which pair of ranks it is for. If it has no
-    file descriptor left for one, it ends the process. So while no group is being made, packets to its listener must be
-    signed (RFC 2385) with a random key that nobody has, and the operating system drops them: by then all ranks are
+    file descriptor left for one, it ends the process. So while no group is being made, the operating system drops all
+    packets to its listener that are not signed (RFC 2385) with a random key, which nobody knows: by then all ranks are
     connected. Anyone else who tries to connect receives no answer. Unlike a socket filter, this needs no privilege.
 
     Args:

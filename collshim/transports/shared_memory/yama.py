@@ -10,12 +10,12 @@ from __future__ import annotations
 import ctypes
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 _SCOPE = Path("/proc/sys/kernel/yama/ptrace_scope")
 _ASKS = 1
 _SET_TRACER = 0x59616D61
 _ANY = ctypes.c_ulong(-1)
-_prctl = ctypes.CDLL(None).prctl
 
 
 def permit_reads() -> None:
@@ -32,6 +32,10 @@ def refusal() -> str:
     """Return why no rank can read another's memory; empty if Yama does not forbid it."""
     scope = _scope()
     return f"kernel.yama.ptrace_scope is {scope}" if scope > _ASKS else ""
+
+
+def _prctl(*arguments: Any) -> None:
+    ctypes.CDLL(None).prctl(*arguments)  # not every system has it
 
 
 def _scope() -> int:
