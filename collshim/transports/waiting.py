@@ -21,6 +21,14 @@ def have_processors(ranks: int) -> bool:
     return ranks <= processors.usable()
 
 
+def pause(quiet: float, least: float, longest: float) -> float:
+    """Return the seconds until the next check for something that has not happened for ``quiet`` seconds.
+
+    That is a sixteenth of them: the check is late by little, and a long wait takes hardly any processor time.
+    """
+    return max(least, min(quiet / 16, longest))
+
+
 _LONGEST_CHAIN = 8
 """How many steps an error text follows from one waiting rank to the next."""
 

@@ -16,13 +16,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.benchmarks import forms, goals, host, marked, one_host, page, ranks, small, steps, tables
+from tests.benchmarks import forms, goals, host, marked, one_host, page, ranks, small, steps, tables, waiting
 from tests.benchmarks.measure import SIZES
 from tests.benchmarks.operations import OPERATIONS, OPS
 from tests.benchmarks.ranks import Job
 
 NAMES = tuple(OPERATIONS)
-SECTIONS = ("shared", "marked", "host", "cells", "calls", "adapter", "forms", "steps")
+SECTIONS = ("shared", "waiting", "marked", "host", "cells", "calls", "adapter", "forms", "steps")
 
 
 class Effort(NamedTuple):
@@ -164,6 +164,8 @@ def _for_users(effort: Effort, ops: Sequence[str], sections: Sequence[str]) -> I
     """Measure what users get who change nothing."""
     if "shared" in sections:
         yield from _shared(effort, ops)
+    if "waiting" in sections:
+        yield from tables.waiting(waiting.measure_waiting(max(0.1, 5 * effort.share)))
     if "marked" in sections:
         yield from tables.marked(marked.measure_marked(max(2, int(50 * effort.share))))
 

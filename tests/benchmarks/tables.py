@@ -14,6 +14,8 @@ from tests.benchmarks.one_host import BACKEND, ENGINE, SHIM
 from tests.benchmarks.operations import OPS
 from tests.benchmarks.ranks import Tables
 from tests.benchmarks.steps import GLOO, Steps
+from tests.benchmarks.waiting import COLLSHIM, Shares
+from tests.benchmarks.waiting import rows as waiting_rows
 
 Measured = dict[tuple[str, int], Cells]
 """Times by collective and number of ranks, then by bytes that each rank gives."""
@@ -65,6 +67,11 @@ def one_host(times: Tables, size: int, title: str = "Processes of one host") -> 
 def marked(times: dict[str, list[float]]) -> list[str]:
     """Return the cost of tests on ranks."""
     return ["### Tests on ranks", "", *table(["test", "ms", "above a plain test"], rows(times))]
+
+
+def waiting(shares: Shares) -> list[str]:
+    """Return the processor time of ranks that wait."""
+    return ["### A rank that waits, 2 ranks", "", *table(["call", GLOO, COLLSHIM], waiting_rows(shares))]
 
 
 def adapter(times: Tables) -> list[str]:

@@ -35,6 +35,7 @@ def test_quick_run_prints_and_writes_every_section(page: Path, capsys: pytest.Ca
     printed, written = capsys.readouterr().out, page.read_text(encoding="utf-8")
     assert [*_sections(printed)] == [
         "Processes of one host, check on, 2 ranks",
+        "A rank that waits, 2 ranks",
         "Tests on ranks",
         "Host time, check off",
         "all_reduce, 2 ranks",

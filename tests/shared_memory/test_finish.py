@@ -147,7 +147,7 @@ def test_stage_follows_finished_calls(forms: tuple[str, str]) -> None:
     for _ in range(4):
         number = ranks.post_all(HEADER)
         for rank in compiled_ranks(ranks):
-            assert ranks.rings[rank].wait(layout.STAGE, number, 0.0) is False
+            assert ranks.rings[rank].wait(layout.STAGE, number, 0.0, False) is False
             assert finish(ranks, rank, number, NOTHING, None, 0) == DONE
             assert ranks.rings[rank].counter(layout.STAGE, rank) == number + 1
         for rank, own in enumerate(ranks.rings):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 
 import pytest
 
 from collshim.transports.shared_memory import core, segment
 from collshim.transports.shared_memory.group import SharedMemory, segment_bytes_for
-from collshim.transports.shared_memory.layout import ALIVE, CLOSED
+from collshim.transports.shared_memory.layout import ALIVE, CLOSED, POSTED
 
 pytestmark = pytest.mark.skipif(core.Ring is None, reason=f"shared memory is not used here: {core.description()}")
 
@@ -34,3 +35,20 @@ def test_forked_process_does_not_close_the_rank(shared: SharedMemory) -> None:
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
     assert shared.ring.state(0) == ALIVE
+
+
+def test_wait_for_a_rank_polls_only_at_first(shared: SharedMemory, monkeypatch: pytest.MonkeyPatch) -> None:
+    ring, polled = shared.ring, list[bool]()
+
+    class Ring:
+        def wait(self, which: int, number: int, seconds: float, polls: bool) -> bool:
+            polled.append(polls)
+            return bool(ring.wait(which, number, seconds, polls))
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(ring, name)
+
+    monkeypatch.setattr(shared, "ring", Ring())
+    assert shared.await_counters(POSTED, 0, time.monotonic() + 0.1) is False
+    assert polled[0] is True
+    assert set(polled[1:]) == {False}

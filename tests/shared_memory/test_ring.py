@@ -109,8 +109,8 @@ def test_counters_wrap_around(forms: tuple[str, str]) -> None:
     numbers = []
     for step in range(4 * SLOTS):
         numbers.append(ranks.post_all(b"%d" % step))
-        assert [own.wait(POSTED, numbers[-1], 0.0) for own in ranks.rings] == [True] * 3
-        assert not any(own.wait(POSTED, (numbers[-1] + 1) % WRAP, 0.0) for own in ranks.rings)
+        assert [own.wait(POSTED, numbers[-1], 0.0, True) for own in ranks.rings] == [True] * 3
+        assert not any(own.wait(POSTED, (numbers[-1] + 1) % WRAP, 0.0, True) for own in ranks.rings)
         assert {ranks.slot(numbers[-1], rank, reader).header for rank in range(3) for reader in range(3)} == {
             b"%d" % step
         }
@@ -135,16 +135,16 @@ def test_stage_is_not_passed_however_many_calls_had_none(forms: tuple[str, str],
     ranks.release_all(ranks.post_all())
     for _ in range(2 * SLOTS):
         number = ranks.post_all()
-        assert [own.wait(STAGE, number, 0.0) for own in ranks.rings] == [False, False]
+        assert [own.wait(STAGE, number, 0.0, True) for own in ranks.rings] == [False, False]
         ranks.release_all(number)
 
 
 def test_stage_is_passed_with_a_call(pair: Group) -> None:
     number = pair.post_all()
     pair.rings[0].advance(STAGE, number + 1)
-    assert [own.wait(STAGE, number, 0.0) for own in pair.rings] == [False, False]
+    assert [own.wait(STAGE, number, 0.0, True) for own in pair.rings] == [False, False]
     pair.rings[1].advance(STAGE, number + 1)
-    assert [own.wait(STAGE, number, 0.0) for own in pair.rings] == [True, True]
+    assert [own.wait(STAGE, number, 0.0, True) for own in pair.rings] == [True, True]
     pair.release_all(number)
     assert pair.counters(STAGE) == [number + 1] * 2
 

@@ -47,7 +47,7 @@ def stream(ranks: Group, rank: int) -> int:
             posted += try_post(own, rank, (START + posted) % WRAP)
         if posted > read and not (wants and drawn.random() < 0.5):
             number = (START + read) % WRAP
-            assert own.wait(POSTED, number, SECONDS)
+            assert own.wait(POSTED, number, SECONDS, True)
             assert [ranks.slot(number, other, rank) for other in range(ranks.size)] == [
                 sent(other, number) for other in range(ranks.size)
             ]
@@ -61,7 +61,7 @@ def try_post(own: Any, rank: int, number: int) -> bool:
     slot = sent(rank, number)
     found = post(own, slot.header, slot.data, slot.kind)
     if found is None:
-        assert own.wait(RELEASED, (number - SLOTS) % WRAP, SECONDS)
+        assert own.wait(RELEASED, (number - SLOTS) % WRAP, SECONDS, True)
         found = post(own, slot.header, slot.data, slot.kind)
     assert found == number
     return True

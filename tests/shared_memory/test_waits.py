@@ -37,7 +37,7 @@ def pair(forms: tuple[str, str]) -> Group:
 
 def woken(pair: Group, waiting: int, which: int, wake: Callable[[Any], object]) -> Any:
     """Let a rank wait in a process of its own; let the other one wake it up once it sleeps; return the outcome."""
-    with Child(lambda: pair.rings[waiting].wait(which, 0, LONG)) as child:
+    with Child(lambda: pair.rings[waiting].wait(which, 0, LONG, True)) as child:
         assert has_slept(child.pid)
         wake(pair.rings[1 - waiting])
         return child.result(SOON)
@@ -61,7 +61,7 @@ def test_sleeping_rank_is_woken_by_an_end(pair: Group, waiting: int) -> None:
 
 def test_rank_is_woken_by_an_end_of_a_rank_that_it_does_not_sleep_on(forms: tuple[str, str]) -> None:
     ranks = Group(forms, 3, spins=1)
-    with Child(lambda: ranks.rings[0].wait(POSTED, 0, LONG)) as child:  # for rank 0, which is the first
+    with Child(lambda: ranks.rings[0].wait(POSTED, 0, LONG, True)) as child:  # for rank 0, which is the first
         assert has_slept(child.pid)
         ranks.rings[2].end()
         assert child.result(SOON) is False
@@ -70,7 +70,7 @@ def test_rank_is_woken_by_an_end_of_a_rank_that_it_does_not_sleep_on(forms: tupl
 @pytest.mark.parametrize("first", [0, 1, 2])
 def test_rank_sleeps_until_the_last_has_posted(forms: tuple[str, str], first: int) -> None:
     ranks = Group(forms, 3, spins=1)
-    with Child(lambda: ranks.rings[1].wait(POSTED, 0, LONG)) as child:
+    with Child(lambda: ranks.rings[1].wait(POSTED, 0, LONG, True)) as child:
         for rank in (first, (first + 1) % 3, (first + 2) % 3):
             assert has_slept(child.pid)
             post(ranks.rings[rank], b"")
@@ -79,35 +79,41 @@ def test_rank_sleeps_until_the_last_has_posted(forms: tuple[str, str], first: in
 
 def test_wait_of_an_ended_group_is_over(pair: Group) -> None:
     pair.rings[0].end()
-    assert [own.wait(POSTED, 0, LONG) for own in pair.rings] == [False, False]
+    assert [own.wait(POSTED, 0, LONG, True) for own in pair.rings] == [False, False]
 
 
 def test_calls_posted_before_an_end_have_passed(pair: Group) -> None:
     pair.post_all()
     pair.rings[0].end()
-    assert [own.wait(POSTED, 0, LONG) for own in pair.rings] == [True, True]
+    assert [own.wait(POSTED, 0, LONG, True) for own in pair.rings] == [True, True]
 
 
 @pytest.mark.parametrize("seconds", [-1.0, 0.0, 0.001, 0.05])
 def test_wait_ends_at_its_deadline(pair: Group, waiting: int, seconds: float) -> None:
     post(pair.rings[waiting], b"")
     start = time.monotonic()
-    assert pair.rings[waiting].wait(POSTED, 0, seconds) is False
+    assert pair.rings[waiting].wait(POSTED, 0, seconds, True) is False
     assert time.monotonic() - start >= seconds
+
+
+def test_later_part_of_a_wait_does_not_poll(forms: tuple[str, str], waiting: int) -> None:
+    ranks = Group(forms, 2, spins=10**9)
+    with Child(lambda: ranks.rings[waiting].wait(POSTED, 0, 0.05, False)) as child:
+        assert child.result(SOON) is False
 
 
 def test_rank_that_ends_without_a_word_leaves_the_deadline(pair: Group, waiting: int) -> None:
     post(pair.rings[waiting], b"")
-    with Child(lambda: pair.rings[1 - waiting].wait(POSTED, 0, LONG)) as other:
+    with Child(lambda: pair.rings[1 - waiting].wait(POSTED, 0, LONG, True)) as other:
         assert has_slept(other.pid)
         other.kill()
-    assert pair.rings[waiting].wait(POSTED, 0, 0.05) is False
+    assert pair.rings[waiting].wait(POSTED, 0, 0.05, True) is False
 
 
 def test_signal_interrupts_a_sleeping_wait(pair: Group, waiting: int) -> None:
     def wait() -> str:
         try:
-            return f"the wait returned {pair.rings[waiting].wait(POSTED, 0, LONG)}"
+            return f"the wait returned {pair.rings[waiting].wait(POSTED, 0, LONG, True)}"
         except KeyboardInterrupt:
             return "KeyboardInterrupt"
 
@@ -122,7 +128,7 @@ def test_interrupted_wait_can_be_resumed(pair: Group, waiting: int) -> None:
         seen: list[str] = []
         while True:
             try:
-                return seen, pair.rings[waiting].wait(POSTED, 0, LONG)
+                return seen, pair.rings[waiting].wait(POSTED, 0, LONG, True)
             except KeyboardInterrupt:
                 seen.append("interrupted")
 
@@ -140,7 +146,7 @@ def test_handled_signal_does_not_end_a_wait(pair: Group, waiting: int) -> None:
     def wait() -> tuple[list[int], bool]:
         seen: list[int] = []
         signal.signal(signal.SIGUSR1, lambda number, _: seen.append(number))
-        return seen, pair.rings[waiting].wait(POSTED, 0, LONG)
+        return seen, pair.rings[waiting].wait(POSTED, 0, LONG, True)
 
     post(pair.rings[waiting], b"")
     with Child(wait) as child:

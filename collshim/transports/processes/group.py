@@ -50,6 +50,7 @@ class Group(Protocol):
     header_bytes: int
     agreeing: Any
     last_post: float
+    last_step: float
 
     def set_in_line(self, plan: Plan) -> None:
         """Let the core start and finish a plan's calls, which have agreed before, if their callers wait immediately."""

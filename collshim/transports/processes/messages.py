@@ -210,7 +210,8 @@ class Messages(NcclMessages):
         """
         self.last_check = time.monotonic()
         message.raise_if_ended()
-        if self.group.shared is not None and message.plan.call.root in self.group.shared.peers.ended():
+        shared, root = self.group.shared, message.plan.call.root
+        if shared is not None and root is not None and shared.peers.has_ended(root):
             raise ConnectionResetError(errno.ECONNRESET, "its process has ended")
 
     def take(self, source: int, frame: Frame) -> None:

@@ -111,7 +111,7 @@ class ProcessTransport(GroupEnd):
         self._fingerprint_backend: Any = self._fingerprint_group._get_backend(torch.device("cpu"))
         self.header_bytes = header_bytes(self.size)
         self.signing_key = signing_key(world.secret, key)
-        self._made_at = self.last_post = time.monotonic()
+        self._made_at = self.last_post = self.last_step = time.monotonic()
         self._queue: deque[Exchange] = deque()
         self.posting = threading.Lock()  # makes numbering, queueing and sending a call atomic between threads
         self._failure = None
@@ -295,6 +295,7 @@ class ProcessTransport(GroupEnd):
     def _agree_first(self, queue: deque[Exchange], limit: float | None) -> None:
         head = queue[0]
         head.agree(limit)
+        self.last_step = time.monotonic()
         if head.started and queue and queue[0] is head:
             queue.popleft()
 

@@ -134,14 +134,15 @@ static bool is_left(const ring_t *ring, int which, uint32_t number) {
     return false;
 }
 
-/* Wait until the counters have passed or a rank has ended, at most some seconds; return -1 with an exception set. */
-static int passes(const ring_t *ring, int which, uint32_t number, double seconds) {
+/* Wait until the counters have passed or a rank has ended, at most some seconds, and with `polls` poll before the thread
+ * sleeps; return -1 with an exception set. */
+static int passes(const ring_t *ring, int which, uint32_t number, double seconds, bool polls) {
     if (pass_soon(ring, which, number, OWN_LOOKS, false)) return 1;
     if (seconds <= 0) return 0;
     bool passed;
     double limit = seconds_now() + seconds;
     Py_BEGIN_ALLOW_THREADS;
-    passed = pass_soon(ring, which, number, ring->spins, true);
+    passed = polls && pass_soon(ring, which, number, ring->spins, true);
     Py_END_ALLOW_THREADS;
     while (!passed && seconds_now() < limit && !has_ended(ring) && !is_left(ring, which, number)) {
         Py_BEGIN_ALLOW_THREADS;
@@ -153,12 +154,13 @@ static int passes(const ring_t *ring, int which, uint32_t number, double seconds
 }
 
 static PyObject *ring_wait(PyObject *self, PyObject *const *given, Py_ssize_t count) {
-    if (!has_arguments(count, 3)) return NULL;
+    if (!has_arguments(count, 4)) return NULL;
     int which = (int)integer(given[0]);
     uint32_t number = (uint32_t)integer(given[1]);
     double seconds = PyFloat_AsDouble(given[2]);
     if (PyErr_Occurred()) return NULL;
-    int passed = which < 0 || which >= COUNTERS ? 0 : passes(&ring_of(self)->ring, which, number, seconds);
+    bool polls = given[3] == Py_True, is_known = which >= 0 && which < COUNTERS;
+    int passed = is_known ? passes(&ring_of(self)->ring, which, number, seconds, polls) : 0;
     return passed < 0 ? NULL : PyBool_FromLong(passed);
 }
 
@@ -190,7 +192,7 @@ static int move_far(const far_t *far, char *out, char *const *outs, double limit
     }
     if (lost >= 0) return UNREADABLE + lost;
     if (in_shares) {
-        int passed = passes(ring, STAGE, far->number, limit - seconds_now());
+        int passed = passes(ring, STAGE, far->number, limit - seconds_now(), true);
         if (passed <= 0 || has_ended(ring)) return passed < 0 ? -1 : WAITING;
     }
     Py_BEGIN_ALLOW_THREADS;
@@ -223,7 +225,7 @@ static int finish(Ring *self, uint32_t number, PyObject *headers, const move_t *
     double limit = seconds_now() + seconds;
     if (move.root >= ring->size) move.root = 0;
     if (is_before(number, load(counter_of(ring, ring->rank, RELEASED)))) return LENT;
-    int passed = passes(ring, POSTED, number, seconds);
+    int passed = passes(ring, POSTED, number, seconds, true);
     if (passed <= 0) return passed < 0 ? -1 : WAITING;
     int alike = has_ended(ring) ? 0 : are_alike(ring, number, headers);
     if (alike <= 0) return alike < 0 ? -1 : ARRIVED;

@@ -75,6 +75,13 @@ def segment_bytes_for(size: int) -> int:
     return _slots_bytes(size) + pipes_bytes(size, pipe_room(size))
 
 
+def _reason(rank: int, state: int) -> str:
+    """Say why a rank, which has left the group or whose process has ended, posts no more calls."""
+    if state == ALIVE:
+        return f"the process of rank {rank} has ended"
+    return f"rank {rank} has {'closed the group' if state == CLOSED else 'given up a call'}"
+
+
 class Movement(NamedTuple):
     """The result that a rank receives from a call, in terms of the core.
 
@@ -247,7 +254,7 @@ class SharedMemory:
             self.post_more()
         if posted.number is None:
             return self._lost(RELEASED, self._number_to_release()) != ""
-        return bool(self.ring.wait(POSTED, posted.number, 0.0)) or self._lost(POSTED, posted.number) != ""
+        return self.has_passed(POSTED, posted.number) or self._lost(POSTED, posted.number) != ""
 
     def await_posts(self, posted: Posted, seconds: float) -> bool:
         """See ``Posted.is_over``."""
@@ -267,7 +274,9 @@ class SharedMemory:
         Raises:
             RuntimeError: a rank whose counter is not past it can no longer advance it.
         """
-        while not self.ring.wait(which, number, max(0.0, min(_SLICE, limit - time.monotonic()))):
+        polls = True
+        while not self.ring.wait(which, number, max(0.0, min(_SLICE, limit - time.monotonic())), polls):
+            polls = False
             self._refuse_lost(which, number)
             if self.ring.has_ended():
                 time.sleep(_PAUSE)  # the reason is reported in the store, where the caller looks
@@ -291,14 +300,17 @@ class SharedMemory:
 
     def _lost(self, which: int, number: int) -> str:
         """Say why this counter of a rank cannot pass ``number`` any more; empty if it can."""
-        reasons = {rank: f"the process of rank {rank} has ended" for rank in self.peers.ended()}
-        for rank in range(self.size):
-            if (state := self.ring.state(rank)) != ALIVE:
-                reasons[rank] = f"rank {rank} has {'closed the group' if state == CLOSED else 'given up a call'}"
-        for rank, reason in reasons.items():  # the counters last: a rank might have posted before it left
-            if (number - self.ring.counter(which, rank)) % _WRAP < _WRAP // 2:
-                return reason
+        missing = [rank for rank in range(self.size) if self._is_missing(which, number, rank)]
+        ended = [rank for rank in missing if self.peers.has_ended(rank)]  # first: they might be why others have left
+        for rank in (*ended, *missing):
+            state = self.ring.state(rank)
+            has_left = state != ALIVE or rank in ended
+            if has_left and self._is_missing(which, number, rank):  # once more: it might have posted before it left
+                return _reason(rank, state)
         return ""
+
+    def _is_missing(self, which: int, number: int, rank: int) -> bool:
+        return bool((number - self.ring.counter(which, rank)) % _WRAP < _WRAP // 2)
 
     def slots(self, number: int) -> list[Slot]:
         """See ``Posted.slots``."""
@@ -322,7 +334,7 @@ class SharedMemory:
 
     def has_passed(self, which: int, number: int) -> bool:
         """Return whether this counter of every rank is past ``number``."""
-        return bool(self.ring.wait(which, number, 0.0))
+        return bool(self.ring.wait(which, number, 0.0, False))
 
     def read(self, start: int, nbytes: int) -> bytes:
         """Return bytes of the memory."""

@@ -147,12 +147,13 @@ class Ring:
         self._advance(POSTED, self._next)
         return number
 
-    def wait(self, which: int, number: int, seconds: float) -> bool:
+    def wait(self, which: int, number: int, seconds: float, polls: bool) -> bool:
         """Wait until this counter of every rank is past ``number``, at most some seconds; return whether it is.
 
-        Return early if a rank has ended, or if a rank whose counter is not past ``number`` has closed the group.
+        Return early if a rank has ended, or if a rank whose counter is not past ``number`` has closed the group. With
+        ``polls``, poll before the thread sleeps; a later part of the same wait need not.
         """
-        looks = 1 if seconds <= 0 else self._spins
+        looks = self._spins if polls and seconds > 0 else 1
         for _ in range(looks):
             if self._passed(which, number):
                 return True

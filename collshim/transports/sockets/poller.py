@@ -11,13 +11,16 @@ from contextlib import contextmanager, suppress
 from typing import Protocol
 
 from collshim.settings import service_thread
-from collshim.transports.waiting import have_processors
+from collshim.transports.waiting import have_processors, pause
 
 Handler = Callable[[int], None]
 """A function that is called with the socket's events, with the poller's lock held."""
 
 _QUIET = 0.002
 """How many seconds after a wait the poller's thread leaves sockets to waiting threads, to save a thread switch."""
+
+_LONGEST_QUIET = 0.02
+"""How many seconds the thread leaves them at most to a thread that waits for long."""
 
 _LONGEST_TURN = 0.25
 """After how many seconds a thread checks its sockets itself while it waits for another thread to handle them."""
@@ -189,7 +192,7 @@ class Poller:
     def _run(self) -> None:
         while not self._is_closed:
             if time.monotonic() - self._last_wait < _QUIET or not self._leading.acquire(blocking=False):
-                time.sleep(_QUIET)
+                time.sleep(pause(time.monotonic() - self._last_wait, _QUIET, _LONGEST_QUIET))
                 continue
             try:
                 while not (self._is_closed or self._followers):
