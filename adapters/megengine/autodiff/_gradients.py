@@ -18,14 +18,14 @@ def paired(y: Any, dy: Any) -> tuple[list[Value], list[Value]]:
     """Return the values to differentiate, and the gradient of each; the gradients are ones if ``dy`` is None.
 
     Raises:
-        AssertionError: the numbers of ``y`` and ``dy`` differ.
+        RuntimeError: the numbers of ``y`` and ``dy`` differ.
     """
     ys = [_value(each, "backward: y") for each in _listed(y)]
     dys = (
         [torch.ones_like(each) for each in ys] if dy is None else [_value(each, "backward: dy") for each in _listed(dy)]
     )
     if len(ys) != len(dys):
-        raise also(ArgumentValueError, AssertionError)(f"backward: {len(dys)} dy are passed, should be {len(ys)}, as y")
+        raise also(ArgumentValueError, RuntimeError)(f"backward: {len(dys)} dy are passed, should be {len(ys)}, as y")
     return ys, dys
 
 

@@ -159,8 +159,7 @@ class GradManager:
             dy: the gradient of each value, with the value's shape; None for ones.
 
         Raises:
-            RuntimeError: the manager does not record.
-            AssertionError: the numbers of ``y`` and ``dy`` differ.
+            RuntimeError: the manager does not record, or the numbers of ``y`` and ``dy`` differ.
         """
         if not self._recording:
             raise also(ArgumentError, RuntimeError)(

@@ -46,17 +46,19 @@ PACK_BYTES = 10 << 20
 def bcast_list_(inps: Iterable[Array], group: Group = WORLD) -> None:
     """Copy the root's arrays into those of every rank, in place; all ranks of ``group`` pass arrays of the same shapes.
 
-    Parameters that require gradients are overwritten too.
+    Parameters that require gradients are overwritten too. An empty list is accepted even before ``init_process_group``.
 
     Raises:
         AssertionError: ``init_process_group`` was not called, or ``group`` is not a ``Group``.
         TypeError: ``inps`` is not iterable, or holds an object that is not an array.
         ArgumentValueError: an array is not writable.
     """
-    comm = communicator(group)
     if not isinstance(inps, Iterable):
         raise ArgumentTypeError(f"bcast_list_: inps is a {type(inps).__name__}, should be a list of arrays")
     arrays = list(inps)
+    if not arrays:
+        return
+    comm = communicator(group)
     targets = [_written(inp) for inp in arrays]  # all are checked before the first is sent
     for work in [comm.broadcast(target, root=0, out=target) for target in targets]:
         work.wait()

@@ -335,11 +335,12 @@ def remote_recv(src_rank: int, device: str | None = None, inp: Array = None) -> 
     Gradient: it is sent to the sender, so this rank must call ``GradManager.backward`` too.
 
     Raises:
-        AttributeError: ``init_process_group`` was not called.
+        AssertionError: ``init_process_group`` was not called; AttributeError if ``src_rank`` is 0.
         TypeError, IndexError: ``src_rank`` is not a rank.
     """
     convert = result_converter(inp, device)
-    comm = joined(AttributeError).world.communicator
+    without_world = AttributeError if src_rank == 0 else AssertionError  # as in MegEngine
+    comm = joined(without_world).world.communicator
     result = receive(comm, rank_of(comm, "remote_recv", "src_rank", src_rank))
     return convert(result.reshape(1) if result.dim() == 0 else result)
 

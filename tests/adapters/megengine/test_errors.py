@@ -52,6 +52,16 @@ def test_calls_need_init_process_group(name: str) -> None:
     assert isinstance(caught.value, collshim.WorldError)
 
 
+def test_remote_recv_and_bcast_list_before_init_process_group() -> None:
+    with pytest.raises(AssertionError, match="please call init_process_group first"):
+        F.remote_recv(1)
+    with pytest.raises(AttributeError, match="please call init_process_group first"):
+        F.remote_recv(0)
+    with pytest.raises(AssertionError, match="please call init_process_group first"):
+        dist.bcast_list_([torch.zeros(2)])
+    dist.bcast_list_([])  # as in MegEngine, nothing is sent
+
+
 def test_launched_rank_must_call_init_process_group() -> None:
     with pytest.raises(collshim.RankError) as caught:
         collshim.launch(F.all_reduce_sum, 2, args=(torch.zeros(2),), timeout=200)

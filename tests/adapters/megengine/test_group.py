@@ -34,7 +34,7 @@ def test_rank_is_alone_before_init() -> None:
         lambda: dist.new_group([0]),
         lambda: dist.backend,
         lambda: dist.make_allreduce_cb("sum"),
-        lambda: dist.bcast_list_([]),
+        lambda: dist.bcast_list_([torch.zeros(1)]),
         lambda: dist.override_backend("shm").__enter__(),
         lambda: setattr(dist, "backend", "nccl"),
     ],
