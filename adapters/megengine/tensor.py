@@ -264,11 +264,11 @@ class Tensor(Valued):
         self._value = torch.zeros_like(self._value)
 
     def __getitem__(self, index: Any) -> Tensor:
-        result: Tensor = _got(self, index)
+        result: Tensor = _got(self, array_method.plain_index(index))
         return result
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self._reset(_set(self, index, value))
+        self._reset(_set(self, array_method.plain_index(index), value))
 
     def __len__(self) -> int:
         if not self.ndim:

@@ -10,7 +10,19 @@ from torch.nn import functional as F
 
 from collshim.errors import ArgumentValueError
 from collshim.megengine.core.tensor import slopes
-from collshim.megengine.core.tensor.values import Value, axes_of, floating, ints, operands, require, value_of
+from collshim.megengine.core.tensor.values import (
+    Value,
+    axes_of,
+    floating,
+    indices,
+    ints,
+    only_floating,
+    operands,
+    require,
+    require_axes,
+    spread,
+    value_of,
+)
 from collshim.megengine.random._generator import generator
 from collshim.megengine.tensor import computes
 
@@ -18,9 +30,6 @@ __all__ = [
     "adaptive_avg_pool2d",
     "adaptive_max_pool2d",
     "avg_pool2d",
-    "conv1d",
-    "conv2d",
-    "conv_transpose2d",
     "dropout",
     "embedding",
     "gelu",
@@ -46,11 +55,6 @@ __all__ = [
 ]
 
 
-def _pair(numbers: Any) -> tuple[int, ...]:
-    found = ints(numbers)
-    return found * 2 if len(found) == 1 else found
-
-
 @computes
 def linear(inp: Any, weight: Any, bias: Any = None, compute_mode: str = "default") -> Value:
     """Return ``inp`` times the transposed ``weight``, (out, in), plus ``bias``."""
@@ -58,51 +62,11 @@ def linear(inp: Any, weight: Any, bias: Any = None, compute_mode: str = "default
 
 
 @computes
-def conv1d(
-    inp: Any, weight: Any, bias: Any = None, stride: int = 1, padding: int = 0, dilation: int = 1, groups: int = 1,
-    conv_mode: str = "cross_correlation", compute_mode: str = "default",
-) -> Value:  # fmt: skip
-    """Convolve (N, C, L) with a weight (out, in, K), or (groups, out, in, K) if there are several groups."""
-    value, kernel = operands(inp, weight)
-    kernel = kernel.flatten(0, 1) if groups != 1 and kernel.dim() == 4 else kernel
-    return F.conv1d(value, kernel, _flat(bias), stride, padding, dilation, groups)
-
-
-@computes
-def conv2d(
-    inp: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
-    conv_mode: str = "cross_correlation", compute_mode: str = "default",
-) -> Value:  # fmt: skip
-    """Convolve (N, C, H, W) with a weight (out, in, K, K), or (groups, out, in, K, K) if there are several groups.
-
-    ``bias`` is (1, out, 1, 1).
-    """
-    value, kernel = operands(inp, weight)
-    kernel = kernel.flatten(0, 1) if groups != 1 and kernel.dim() == 5 else kernel
-    return F.conv2d(value, kernel, _flat(bias), _pair(stride), _pair(padding), _pair(dilation), groups)
-
-
-@computes
-def conv_transpose2d(
-    inp: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
-    dilation: Any = 1, groups: int = 1, conv_mode: str = "cross_correlation", compute_mode: str = "default",
-) -> Value:  # fmt: skip
-    """Apply a transposed convolution to (N, C, H, W), with a weight (in, out, K, K)."""
-    value, kernel = operands(inp, weight)
-    kernel = kernel.flatten(0, 1) if groups != 1 and kernel.dim() == 5 else kernel
-    sizes = _pair(stride), _pair(padding), _pair(output_padding)
-    return F.conv_transpose2d(value, kernel, _flat(bias), *sizes, groups, _pair(dilation))
-
-
-def _flat(bias: Any) -> Value | None:
-    return None if bias is None else value_of(bias).reshape(-1)
-
-
-@computes
 def max_pool2d(inp: Value, kernel_size: Any, stride: Any = None, padding: Any = 0) -> Value:
     """Return the greatest element of each window."""
-    size = _pair(kernel_size)
-    return slopes.max_pool2d(inp, size, size if stride is None else _pair(stride), _pair(padding))
+    size = spread(kernel_size, 2)
+    steps = size if stride is None else spread(stride, 2)
+    return slopes.max_pool2d(require_axes(only_floating(inp), 4), size, steps, spread(padding, 2))
 
 
 @computes
@@ -110,22 +74,23 @@ def avg_pool2d(
     inp: Value, kernel_size: Any, stride: Any = None, padding: Any = 0, mode: str = "average_count_exclude_padding"
 ) -> Value:
     """Return the mean of each window, excluding the padding; in mode ``"average"``, including it."""
-    size = _pair(kernel_size)
-    steps = size if stride is None else _pair(stride)
-    return F.avg_pool2d(inp, size, steps, _pair(padding), count_include_pad=mode == "average")
+    size = spread(kernel_size, 2)
+    steps = size if stride is None else spread(stride, 2)
+    return F.avg_pool2d(require_axes(inp, 4), size, steps, spread(padding, 2), count_include_pad=mode == "average")
 
 
 @computes
 def adaptive_avg_pool2d(inp: Value, oshp: Any) -> Value:
     """Return the mean of each window; the last two axes are divided into ``oshp`` windows."""
-    height, width = _pair(oshp)
-    return F.adaptive_avg_pool2d(inp, (height, width))
+    height, width = spread(oshp, 2)
+    return F.adaptive_avg_pool2d(require_axes(inp, 4), (height, width))
 
 
 @computes
 def adaptive_max_pool2d(inp: Value, oshp: Any) -> Value:
     """Return the greatest of each window, with windows as in ``adaptive_avg_pool2d``."""
-    shape = _pair(oshp)
+    shape = spread(oshp, 2)
+    require_axes(inp, 4)
     if any(length % count for length, count in zip(inp.shape[-2:], shape, strict=True)):
         return F.adaptive_max_pool2d(inp, shape)
     size = tuple(length // count for length, count in zip(inp.shape[-2:], shape, strict=True))
@@ -147,7 +112,7 @@ def relu6(x: Any) -> Value:
 @computes
 def sigmoid(x: Any) -> Value:
     """Return 1 / (1 + exp(-x))."""
-    return torch.sigmoid(floating(value_of(x)))
+    return torch.sigmoid(only_floating(value_of(x)))
 
 
 @computes
@@ -159,7 +124,7 @@ def hsigmoid(x: Any) -> Value:
 @computes
 def hswish(x: Any) -> Value:
     """Return x * relu6(x + 3) / 6."""
-    value = floating(value_of(x))
+    value = only_floating(value_of(x))
     within = value * (value + 3) / 6
     return torch.where(value < -3, torch.zeros_like(value), torch.where(value > 3, value, within))
 
@@ -167,13 +132,13 @@ def hswish(x: Any) -> Value:
 @computes
 def silu(x: Any) -> Value:
     """Return x * sigmoid(x)."""
-    return F.silu(floating(value_of(x)))
+    return F.silu(only_floating(value_of(x)))
 
 
 @computes
 def gelu(x: Any) -> Value:
     """Return ``x`` times the cumulative distribution function of the standard normal distribution at ``x``."""
-    return F.gelu(floating(value_of(x)))
+    return F.gelu(only_floating(value_of(x)))
 
 
 @computes
@@ -208,7 +173,7 @@ def softmax(inp: Value, axis: Any = None) -> Value:
 
     ``axis`` may also be a list, an array or a tensor of axes.
     """
-    value = floating(inp)
+    value = only_floating(inp)
     if isinstance(axis, list | np.ndarray | torch.Tensor):
         return torch.exp(value - torch.logsumexp(value, axes_of(value, axis), True))
     return torch.softmax(value, (0 if inp.dim() in (0, 1, 3) else 1) if axis is None else axis)
@@ -241,7 +206,7 @@ def dropout(inp: Value, drop_prob: float, training: bool = True) -> Value:
 @computes
 def one_hot(inp: Value, num_classes: int) -> Value:
     """Return an int32 tensor with a new last axis, which has a one at the index in each element of ``inp``."""
-    return F.one_hot(inp.long(), num_classes)
+    return F.one_hot(indices(inp), num_classes)
 
 
 @computes
@@ -259,7 +224,7 @@ def embedding(
     """Return the row of ``weight`` for each element; ValueError for the options that MegEngine does not support."""
     if padding_idx is not None or max_norm is not None or norm_type is not None:
         raise ArgumentValueError("Not support padding_idx, max_norm and norm_type now: leave them out")
-    return weight[inp.long()]
+    return weight[indices(inp)]
 
 
 @computes

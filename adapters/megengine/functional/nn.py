@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collshim.adapting.absent import saying
+from collshim.megengine.functional._convolutions import (
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose2d,
+    conv_transpose3d,
+    local_conv2d,
+)
 from collshim.megengine.functional._layers import (
     adaptive_avg_pool2d,
     adaptive_max_pool2d,
     avg_pool2d,
-    conv1d,
-    conv2d,
-    conv_transpose2d,
     dropout,
     embedding,
     gelu,
@@ -50,7 +55,9 @@ __all__ = [
     "batch_norm",
     "conv1d",
     "conv2d",
+    "conv3d",
     "conv_transpose2d",
+    "conv_transpose3d",
     "dropout",
     "embedding",
     "gelu",
@@ -62,6 +69,7 @@ __all__ = [
     "layer_norm",
     "leaky_relu",
     "linear",
+    "local_conv2d",
     "logsigmoid",
     "logsoftmax",
     "logsumexp",

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from collshim.errors import ArgumentValueError, also
+from collshim.errors import ArgumentTypeError, ArgumentValueError, also
 from collshim.megengine.core.tensor import array_method
 from collshim.megengine.core.tensor.dtype import torch_dtype
-from collshim.megengine.core.tensor.values import Value, axes_of, ints, operands, value_of
+from collshim.megengine.core.tensor.values import Value, axes_of, indices, ints, operands, value_of
 from collshim.megengine.device import get_default_device, torch_device
 from collshim.megengine.tensor import Tensor, computes, wrapped
 
@@ -145,26 +145,29 @@ def split(inp: Value, nsplits_or_sections: Any, axis: int = 0) -> tuple[Value, .
 @computes
 def gather(inp: Value, axis: int, index: Value) -> Value:
     """Return for each index in ``index`` the element of ``inp`` at that index along an axis."""
-    return torch.gather(inp, axis, index.long())
+    return torch.gather(inp, axis, indices(index))
 
 
 @computes
 def scatter(inp: Value, axis: int, index: Value, source: Value) -> Value:
     """Return a copy of ``inp`` with the elements of ``source`` at the indices in ``index`` along an axis."""
-    return torch.scatter(inp, axis, index.long(), source.to(inp.dtype))
+    return torch.scatter(inp, axis, indices(index), source.to(inp.dtype))
 
 
 @computes
 def where(mask: Value, x: Any, y: Any) -> Value:
     """Return the elements of ``x`` if ``mask`` is true there, and otherwise those of ``y``."""
+    for name, operand in {"mask": mask, "x": x, "y": y}.items():
+        if not isinstance(operand, torch.Tensor):
+            raise ArgumentTypeError(f"input {name} must be a tensor, it is {operand!r}")
     first, second = operands(x, y)
-    return torch.where(mask, first, second)
+    return torch.where(_mask(mask), first, second)
 
 
 @computes
 def cond_take(mask: Value, x: Value) -> tuple[Value, Value]:
     """Return the elements whose ``mask`` is true, flattened, and their indices in the flattened tensor, as int32."""
-    return x[mask], mask.reshape(-1).nonzero().reshape(-1)
+    return x[_mask(mask)], mask.reshape(-1).nonzero().reshape(-1)
 
 
 @computes
@@ -234,3 +237,9 @@ def cumsum(inp: Value, axis: int) -> Value:
 def meshgrid(*inputs: Value, indexing: str = "xy") -> tuple[Value, ...]:
     """Return the coordinates of a grid: axis 0 is along the second input for ``"xy"``, along the first for ``"ij"``."""
     return tuple(torch.meshgrid(*inputs, indexing=indexing))
+
+
+def _mask(value: Value) -> Value:
+    if value.dtype is not torch.bool:
+        raise ArgumentValueError(f"mask must be bool, it is {str(value.dtype).removeprefix('torch.')}")
+    return value

@@ -1,4 +1,4 @@
-"""``Adam`` and ``AdamW`` (source: MegEngine 1.13.0, ``megengine.optimizer.adam`` and ``adamw``)."""
+"""``Adam`` (source: MegEngine 1.13.0, ``megengine.optimizer.adam``)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ class Adam(Optimizer):
         weight_decay: float = 0.0,
     ) -> None:
         require(lr >= 0.0, f"Invalid learning rate: {lr}")
-        require(eps >= 0.0, f"Invalid epsilon value: {eps}")
         require(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")
         for index, beta in enumerate(betas):
             require(0.0 <= beta < 1.0, f"Invalid beta parameter at index {index}: {beta}")
@@ -59,23 +58,3 @@ class Adam(Optimizer):
 
     def _kept(self, parameter: Any, group: dict[str, Any]) -> Any:
         return parameter
-
-
-class AdamW(Adam):
-    """AdamW (Loshchilov and Hutter, 2019): the weight decay is applied to the parameter, not added to the gradient."""
-
-    def __init__(
-        self,
-        params: Any,
-        lr: float,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 1e-2,
-    ) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay)
-
-    def _decayed(self, parameter: Any, decay: float) -> Any:
-        return parameter.grad
-
-    def _kept(self, parameter: Any, group: dict[str, Any]) -> Any:
-        return parameter * (1 - group["lr"] * group["weight_decay"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
 import numpy as np
@@ -88,6 +88,14 @@ class Optimizer:
     def _updates(self, param_group: dict[str, Any]) -> None:
         """Update the parameters of a group; subclasses implement this."""
         raise NotImplementedError
+
+    def _decayed_gradients(self, group: dict[str, Any]) -> Iterator[tuple[Parameter, Tensor, dict[str, Tensor]]]:
+        """Yield each parameter of a group that has a gradient, its gradient plus the weight decay, and its states."""
+        decay = group["weight_decay"]
+        for parameter in group["params"]:
+            if parameter.grad is not None:
+                grad = parameter.grad + parameter * decay if decay else parameter.grad
+                yield parameter, grad, self._state.get(parameter, {})
 
     def _get_params(self) -> list[Parameter]:
         return [parameter for group in self.param_groups for parameter in group["params"]]

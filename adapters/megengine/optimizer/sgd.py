@@ -31,13 +31,11 @@ class SGD(Optimizer):
                 self._add_state(parameter, "momentum_buffer")
 
     def _updates(self, param_group: dict[str, Any]) -> None:
-        momentum, decay = param_group["momentum"], param_group["weight_decay"]
-        for parameter in param_group["params"]:
-            if parameter.grad is None:
-                continue
-            grad = parameter.grad + parameter * decay if decay else parameter.grad
+        momentum = param_group["momentum"]
+        for parameter, grad, states in self._decayed_gradients(param_group):
+            change = grad
             if momentum:
-                velocity = self._state[parameter]["momentum_buffer"]
+                velocity = states["momentum_buffer"]
                 velocity._reset(velocity * momentum + grad)
-                grad = grad + velocity * momentum if self.nesterov else velocity
-            parameter._reset(parameter - grad * param_group["lr"])
+                change = grad + velocity * momentum if self.nesterov else velocity
+            parameter._reset(parameter - change * param_group["lr"])

@@ -3,7 +3,7 @@
     python -m tests.adapters.megengine.observing megengine
 
 runs the real one (1.13.0, Python 3.10, NumPy 1.23.5, setuptools below 75) and writes ``observed/*.json`` anew: each
-expression that is a key there, and each program of ``programs``, ``reading`` and ``slopes``.
+expression that is a key there, and each program of ``layers``, ``programs``, ``reading`` and ``slopes``.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from tests.adapters.megengine import programs, reading, slopes
+from tests.adapters.megengine import layers, programs, reading, slopes
 
-PROGRAMS = programs.ALL | reading.ALL | slopes.ALL
+PROGRAMS = layers.ALL | programs.ALL | reading.ALL | slopes.ALL
 OBSERVED = Path(__file__).parent / "observed"
 
 

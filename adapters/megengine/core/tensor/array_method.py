@@ -10,7 +10,7 @@ import torch
 from collshim.errors import ArgumentTypeError, ArgumentValueError, also
 from collshim.megengine.core.tensor import slopes
 from collshim.megengine.core.tensor.dtype import narrowed
-from collshim.megengine.core.tensor.values import Value, Valued, axes_of, floating, ints, require, value_of
+from collshim.megengine.core.tensor.values import Value, Valued, axes_of, floating, indices, ints, require, value_of
 
 
 def sum(inp: Value, axis: Any = None, keepdims: bool = False) -> Value:
@@ -128,36 +128,45 @@ def matmul(inp1: Any, inp2: Any) -> Value:
 
 
 def get_item(inp: Value, index: Any) -> Value:
-    """Return the elements that an index selects; steps may be negative."""
-    value, found = _forwards(inp, _plain(index))
+    """Return the elements that a plain index selects; steps may be negative."""
+    value, found = _forwards(inp, index)
     return value[found]
 
 
 def set_item(inp: Value, index: Any, new: Any) -> Value:
-    """Return a copy of ``inp`` with new elements at the positions that an index selects."""
+    """Return a copy of ``inp`` with new elements at the positions that a plain index selects."""
     result = inp.clone()
     source = new if isinstance(new, bool | int | float) else value_of(new).to(inp.dtype)
-    plain = _plain(index)
-    if _is_backwards(plain):
+    if _is_backwards(index):
         places = torch.arange(inp.numel()).view(inp.shape)
-        numbers = get_item(places, plain)
+        numbers = get_item(places, index)
         filled = torch.as_tensor(source, dtype=inp.dtype).expand(numbers.shape)
         return result.reshape(-1).index_put((numbers.reshape(-1),), filled.reshape(-1)).view(inp.shape)
-    result[plain] = source
+    result[index] = source
     return result
 
 
-def _plain(index: Any) -> Any:
+def plain_index(index: Any) -> Any:
+    """Convert an index to one that torch takes.
+
+    Raises:
+        RuntimeError: a tensor with axes is neither int32 nor boolean; arrays and lists may have any integers.
+        ValueError: an array or a list has floats.
+    """
     if isinstance(index, tuple):
-        return tuple(_plain(part) for part in index)
+        return tuple(plain_index(part) for part in index)
     if isinstance(index, slice):
         return slice(*(None if end is None else int(end) for end in (index.start, index.stop, index.step)))
     if isinstance(index, Valued):
-        index = index._value
-    elif isinstance(index, np.ndarray | list):
-        index = torch.as_tensor(np.asarray(index))
-    if isinstance(index, torch.Tensor):
-        return index if index.dtype is torch.bool else index.long()
+        value = index._value
+        if value.dtype is torch.bool:
+            return value
+        return indices(value) if value.dim() else value.long()
+    if isinstance(index, np.ndarray | list):
+        array = np.asarray(index)
+        if array.dtype.kind == "f" and array.size:
+            raise ArgumentValueError(f"the index {index} has floats, should have integers")
+        return torch.as_tensor(array if array.dtype.kind == "b" else array.astype(np.int64))
     return index.item() if isinstance(index, np.generic) else index
 
 

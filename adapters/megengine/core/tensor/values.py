@@ -75,6 +75,15 @@ def floating(value: Value) -> Value:
     return value if value.is_floating_point() or value.is_complex() else value.to(torch.float32)
 
 
+def only_floating(value: Value) -> Value:
+    """Return ``value``; RuntimeError if it has integers or booleans."""
+    if not value.is_floating_point():
+        raise also(ArgumentTypeError, RuntimeError)(
+            f"inp is {str(value.dtype).removeprefix('torch.')}, should be float32 or float16: use astype"
+        )
+    return value
+
+
 def ints(numbers: Any) -> tuple[int, ...]:
     """Return the integers in a number, a list of numbers or tensors, an array, or a tensor."""
     if isinstance(numbers, Valued):
@@ -82,6 +91,12 @@ def ints(numbers: Any) -> tuple[int, ...]:
     elif isinstance(numbers, torch.Tensor | np.ndarray):
         numbers = numbers.tolist()
     return tuple(int(number) for number in numbers) if isinstance(numbers, Iterable) else (int(numbers),)
+
+
+def spread(numbers: Any, count: int) -> tuple[int, ...]:
+    """Return the integers in a number, which counts for each of ``count`` axes, or in a list."""
+    found = ints(numbers)
+    return found * count if len(found) == 1 else found
 
 
 def axes_of(value: Value, axis: Any) -> tuple[int, ...]:
@@ -100,6 +115,24 @@ def axes_of(value: Value, axis: Any) -> tuple[int, ...]:
         )
     require(len(set(axes)) == len(axes), f"axis {axis} contains duplicated indices")
     return axes
+
+
+def require_axes(value: Value, *counts: int) -> Value:
+    """Return ``value``; RuntimeError unless the number of its axes is one of ``counts``."""
+    if value.dim() not in counts:
+        raise also(ArgumentValueError, RuntimeError)(
+            f"the shape of inp is {tuple(value.shape)}, it should have {' or '.join(map(str, counts))} axes"
+        )
+    return value
+
+
+def indices(value: Value) -> Value:
+    """Return indices as torch takes them; RuntimeError unless they are int32."""
+    if value.dtype not in (torch.int32, torch.int64):
+        raise also(ArgumentTypeError, RuntimeError)(
+            f"indices are {str(value.dtype).removeprefix('torch.')}, should be int32: use astype"
+        )
+    return value.long()
 
 
 def booleans(*values: Value) -> tuple[Value, ...]:
