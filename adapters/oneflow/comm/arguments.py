@@ -34,17 +34,24 @@ def argument_error(
 
 
 def require_tensor(collective: str, what: str, value: Array, exception: type[Exception] = AssertionError) -> None:
-    """Refuse a value that is not an array."""
+    """Refuse a value that is not an array, and a global tensor."""
     if not (isinstance(value, Tensor) or is_array(value)):
         raise argument_error(exception, collective, what, type(value), "a tensor")
+    _require_local(collective, what, value)
 
 
 def require_attribute(collective: str, what: str, value: object, attribute: str) -> None:
-    """Refuse a value that is not an array, if OneFlow reads ``attribute`` before it checks for a tensor."""
+    """Refuse a global tensor, and a value that is not an array, if OneFlow reads ``attribute`` of it first."""
     if not (isinstance(value, Tensor) or is_array(value)):
         kind = type(value).__name__
         expected = f"a tensor ({kind!r} object has no attribute {attribute!r})"
         raise argument_error(AttributeError, collective, what, kind, expected)
+    _require_local(collective, what, value)
+
+
+def _require_local(collective: str, what: str, value: object) -> None:
+    if getattr(value, "is_global", False):
+        raise argument_error(AssertionError, collective, what, "a global tensor", "a local one: call its to_local()")
 
 
 def values(collective: str, what: str, value: Array) -> Tensor:

@@ -61,7 +61,7 @@ def recv(
 
     Raises:
         TypeError: ``src`` is not an int; ``out`` is not a tensor; ``shape`` does not hold lengths; ``dtype`` is not a
-            dtype.
+            dtype, or ``device`` not a device or its name.
         NotImplementedError: one or two of ``shape``, ``dtype`` and ``device`` are None.
         RuntimeError: there is no such device; a length is negative; the message has a different shape or dtype; ``src``
             is this rank, or not a rank, which is also an IndexError (OneFlow waits forever for a rank that does not
@@ -76,14 +76,15 @@ def recv(
             "given: shape, dtype and device, or none of them (All or none of shape, dtype and device should have value)"
         )
         raise argument_error(NotImplementedError, "recv", " and ".join(missing), None, expected)
+    known = None if shape is None else _place(shape, dtype, device)
     _require_rank("recv", "src", src)
     if src == world_communicator().rank:
         raise argument_error(
             RuntimeError, "recv", "src", f"{src}, this rank", "another rank: a rank cannot receive from itself"
         )
-    if out is None and shape is None:
+    output = known if out is None else out
+    if output is None:
         return adopt(world_communicator().recv(int(src), discovers=True).wait())
-    output = _place(shape, dtype, device) if out is None else out
     world_communicator().recv(int(src), out=storage("recv", "out", output), discovers=shape is None).wait()
     return output
 
@@ -93,10 +94,12 @@ def barrier() -> None:
     world_communicator().barrier().wait()
 
 
-def _place(shape: Sequence[int] | None, dtype: torch.dtype | None, device: Device) -> torch.Tensor:
+def _place(shape: Sequence[int], dtype: torch.dtype | None, device: Device) -> torch.Tensor:
     """Return a new tensor for the message."""
     try:
-        return adopt(torch.empty(() if shape is None else tuple(shape), dtype=dtype, device=own_device(device)))
+        if isinstance(device, int):
+            raise TypeError(f"recv(): argument 'device' must be device, not {type(device)}")
+        return adopt(torch.empty(tuple(shape), dtype=dtype, device=own_device(device)))
     except (TypeError, RuntimeError) as error:
         exception = TypeError if isinstance(error, TypeError) else RuntimeError
         actual, expected = f"{shape!r}, {dtype!r}, {device!r}", f"those of a tensor: {error}"

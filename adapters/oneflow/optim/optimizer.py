@@ -168,8 +168,11 @@ class Adagrad(Optimizer, optim.Adagrad):
         optim.Adagrad.__init__(self, params, lr, lr_decay, weight_decay, initial_accumulator_value, eps)
 
 
-class RMSprop(Optimizer, optim.RMSprop):
-    """RMSprop; ``lr`` is 0.001 by default. A momentum is refused, as in OneFlow."""
+class RMSprop(_Stepwise):
+    """RMSprop; ``lr`` is 0.001 by default. A momentum is refused, as in OneFlow.
+
+    ``eps`` is added to the mean square before the root is taken (torch: afterwards).
+    """
 
     def __init__(
         self,
@@ -185,7 +188,18 @@ class RMSprop(Optimizer, optim.RMSprop):
         if momentum:
             kind = also(ArgumentValueError, AssertionError)
             raise kind(f"momentum is {momentum}, should be 0: Not support momentum greater than zeros now!")
-        optim.RMSprop.__init__(self, params, lr, alpha, eps, weight_decay, momentum, centered)
+        defaults = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum}
+        super().__init__(params, {**defaults, "centered": centered})
+
+    def _update(self, group: dict[str, Any], values: Tensor, gradient: Tensor, state: dict[str, Any]) -> None:
+        if group["weight_decay"]:
+            gradient = gradient + values * group["weight_decay"]
+        rest, alpha = _rest(group["alpha"]), group["alpha"]
+        square = state["square_avg"] = gradient * gradient * rest + state.get("square_avg", 0.0) * alpha
+        if group["centered"]:
+            mean = state["grad_avg"] = gradient * rest + state.get("grad_avg", 0.0) * alpha
+            square = square - mean * mean
+        values.sub_(gradient * group["lr"] / _root(square + group["eps"]))
 
 
 class Adadelta(Optimizer, optim.Adadelta):

@@ -61,6 +61,24 @@ def test_optimizer_steps_match_oneflow_bitwise(name: str, options: dict[str, Any
 
 
 @pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ({"alpha": 0.9}, [0.2389943, 0.0377381, -0.2619119]),
+        ({"centered": True}, [-1.6224291, 1.6101429, -1.4431889]),
+        ({"weight_decay": 0.1}, [-1.5038409, 1.5256752, -0.0877810]),
+        ({"eps": 0.01, "centered": True, "weight_decay": 0.1}, [-0.5629060, 1.2293355, 0.2012801]),
+    ],
+)
+def test_rmsprop_adds_eps_before_the_root(options: dict[str, Any], wanted: list[float]) -> None:
+    weights = flow.nn.Parameter(flow.tensor([1.1, -0.7, 0.3]))
+    optimizer = flow.optim.RMSprop([weights], lr=0.1, **options)
+    for step in range(1, 4):
+        weights.grad = flow.tensor([0.37 * step, -1.3, 0.011 / step])
+        optimizer.step()
+    assert weights.tolist() == pytest.approx(wanted, abs=2e-7)
+
+
+@pytest.mark.parametrize(
     ("name", "rate"),
     [("SGD", 0.001), ("Adam", 0.001), ("AdamW", 0.001), ("Adagrad", 0.001), ("RMSprop", 0.001), ("Adadelta", 1.0)],
 )

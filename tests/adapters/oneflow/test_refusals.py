@@ -26,6 +26,10 @@ def one_sparse(place: int) -> list[torch.Tensor]:
     return found
 
 
+def everywhere() -> Any:
+    return flow.zeros(2, placement=flow.placement("cpu", [0, 1]), sbp=flow.sbp.broadcast)
+
+
 def read_only() -> Any:
     array = np.zeros(4, np.float32)
     array.flags.writeable = False
@@ -126,6 +130,21 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
             "shape, dtype and device, or none of them",
         )
         for given in ("shape", "dtype", "device", "shape dtype")
+    ),
+    *(
+        (lambda wrong=wrong: comm.recv(flow.env.get_rank(), **{**KNOWN, **wrong}), TypeError, "should be those of a")
+        for wrong in ({"shape": 3}, {"shape": "a"}, {"dtype": "float32"}, {"device": 3})
+    ),
+    *(
+        (lambda call=call: call(everywhere()), AssertionError, "a global tensor, should be a local one")
+        for call in (
+            comm.all_reduce,
+            lambda tensor: comm.broadcast(tensor, 0),
+            lambda tensor: comm.all_gather([None, None], tensor),
+            lambda tensor: comm.all_gather_into_tensor(flow.zeros(4), tensor),
+            lambda tensor: comm.reduce_scatter(flow.zeros(2), [tensor, tensor]),
+            lambda tensor: comm.all_to_all([tensor, tensor], two()),
+        )
     ),
 ]
 
