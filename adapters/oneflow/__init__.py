@@ -59,8 +59,6 @@ from collshim.oneflow.creation import zeros as zeros
 from collshim.oneflow.device_names import device as device
 from collshim.oneflow.framework.check_point_v2 import load as load
 from collshim.oneflow.framework.check_point_v2 import save as save
-from collshim.oneflow.framework.global_tensor import to_global as to_global
-from collshim.oneflow.framework.global_tensor import to_local as to_local
 from collshim.oneflow.framework.tensor import Tensor as Tensor
 from collshim.oneflow.functions import METHODS as _METHODS
 from collshim.oneflow.functions import broadcast_like as broadcast_like
@@ -68,14 +66,16 @@ from collshim.oneflow.functions import cast as cast
 from collshim.oneflow.functions import (
     convert_oneflow_dtype_to_numpy_dtype as convert_oneflow_dtype_to_numpy_dtype,
 )
+from collshim.oneflow.functions import global_to_global as global_to_global
+from collshim.oneflow.functions import local_to_global as local_to_global
 from collshim.oneflow.functions import matmul as matmul
 from collshim.oneflow.functions import scatter as scatter
+from collshim.oneflow.functions import to_global as to_global
+from collshim.oneflow.functions import to_local as to_local
 from collshim.oneflow.global_tensors import placement as placement
 from collshim.oneflow.nn.functional import log_softmax as log_softmax
 from collshim.oneflow.nn.functional import quick_gelu as quick_gelu
 from collshim.oneflow.nn.functional import softmax as softmax
-
-local_to_global = global_to_global = to_global
 
 __version__ = "0.9.0"
 

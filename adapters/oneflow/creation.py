@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import update_wrapper
 from types import BuiltinFunctionType, FunctionType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -13,7 +13,8 @@ import torch
 from collshim import world
 from collshim.errors import ArgumentError, ArgumentTypeError, also
 from collshim.oneflow.device_names import Device, own_device
-from collshim.oneflow.framework.global_tensor import spread
+from collshim.oneflow.framework.calls import is_global
+from collshim.oneflow.framework.global_tensor import spread, to_global
 from collshim.oneflow.framework.layouts import PARTIAL
 from collshim.oneflow.framework.tensor import Tensor, adopt, adopt_tensor, resolve_device
 
@@ -30,16 +31,25 @@ def tensor(
 ) -> Tensor:
     """Return a tensor with a copy of ``data``, as ``torch.tensor`` does.
 
+    If ``data`` is a tensor and there is a placement, it is converted as ``to_global`` does; without, a global tensor
+    becomes this rank's part.
+
     Raises:
         AssertionError: only one of ``placement`` and ``sbp`` is passed, or ``device`` is passed with them. The other
             constructors raise this too.
     """
     place = own_device(device)
     if isinstance(data, torch.Tensor):
-        copied = data.detach().to(place, dtype, copy=True)
-        return _spread(copied.requires_grad_(requires_grad), placement, sbp, device)
-    made = torch.tensor(data, dtype=dtype, device=place, requires_grad=requires_grad, pin_memory=pin_memory)
-    return _spread(made, placement, sbp, device)
+        becomes_local = placement is None and sbp is None and is_global(data)
+        source: Any = cast(Any, data).to_local() if becomes_local else data
+        made: Any = source.detach().to(place, dtype, copy=True)
+        if None not in (placement, sbp) and device is None:
+            made = to_global(made, placement, sbp)
+        elif placement is not None or sbp is not None:
+            made = spread(made, placement, sbp, device)  # raises an error
+        return adopt_tensor(made.requires_grad_(requires_grad))
+    new = torch.tensor(data, dtype=dtype, device=place, requires_grad=requires_grad, pin_memory=pin_memory)
+    return _spread(new, placement, sbp, device)
 
 
 def zeros(

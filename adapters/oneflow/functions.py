@@ -9,7 +9,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from collshim import world
+from collshim.errors import ArgumentError, also
+from collshim.oneflow.framework import global_tensor
+from collshim.oneflow.framework.calls import is_global
 from collshim.oneflow.framework.forms import FUNCTIONS
+from collshim.oneflow.framework.global_tensor import GlobalTensor
 from collshim.oneflow.framework.tensor import Tensor, adopt, adopt_tensor
 
 _METHODS = (
@@ -37,6 +42,43 @@ def _for_any_tensor(of: Callable[..., Any]) -> Callable[..., Any]:
 METHODS = {name: _method_as_function(name) for name in _METHODS} | {
     name: _for_any_tensor(function) for name, function in FUNCTIONS.items()
 }
+
+
+def to_global(input: Any, placement: Any = None, sbp: Any = None, **options: Any) -> GlobalTensor:
+    """Return the tensor as a global one; see ``Tensor.to_global``.
+
+    Raises:
+        AssertionError: ``input`` is not a tensor. ValueError: it is local, and ``placement`` or ``sbp`` is None.
+    """
+    if not isinstance(input, torch.Tensor):
+        raise also(ArgumentError, AssertionError)(f"to_global: input is {type(input)}, should be a tensor")
+    if not is_global(input) and (placement is None or sbp is None):
+        text = "Converting a local tensor to global tensor must have placement and sbp parameters."
+        raise also(ArgumentError, ValueError)(text)
+    return global_tensor.to_global(input, placement, sbp, **options)
+
+
+def to_local(input: Any, *, copy: bool = False) -> Tensor:
+    """Return this rank's part of a global tensor; raise an AssertionError for anything else."""
+    _require_global(input, True, "Expected global tensor for to_local but got local tensor!")
+    return adopt_tensor(input.to_local())
+
+
+def local_to_global(input: Any, placement: Any, sbp: Any, **options: Any) -> GlobalTensor:
+    """Return the global tensor of the ranks' local ones; raise an AssertionError for a global tensor."""
+    _require_global(input, False, "input must be a local tensor")
+    return to_global(input, placement, sbp, **options)
+
+
+def global_to_global(input: Any, placement: Any, sbp: Any, **options: Any) -> GlobalTensor:
+    """Return a global tensor on other ranks or in another layout; raise an AssertionError for a local tensor."""
+    _require_global(input, True, "input must be a global tensor")
+    return to_global(input, placement, sbp, **options)
+
+
+def _require_global(input: Any, expected: bool, text: str) -> None:
+    if is_global(input) != expected:
+        raise also(ArgumentError, AssertionError)(text + world.place())
 
 
 def cast(input: torch.Tensor, dtype: torch.dtype) -> Tensor:

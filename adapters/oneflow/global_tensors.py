@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from collshim import world
 from collshim.adapting import devices
-from collshim.errors import ArgumentError, ArgumentValueError, CollshimError, also
+from collshim.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, CollshimError, also
 
 INSTEAD = (
     "make one with to_global, or keep each rank's part in a local tensor and call flow.comm, or wrap the module in "
@@ -43,7 +43,7 @@ def _array_of(ranks: Any, hierarchy: Any) -> NDArray[np.int64]:
         array = np.atleast_1d(np.asarray(ranks))
     except ValueError:  # rows of unequal length
         array = np.empty(0)
-    if array.dtype.kind not in "iu" or array.size == 0:
+    if array.dtype.kind not in "iu" or array.size == 0 or array.min() < 0 or isinstance(ranks, torch.Tensor):
         raise also(ArgumentValueError, RuntimeError)(
             f"placement's ranks are {ranks!r}: placement ranks shoule be an array of long int"
         )
@@ -65,14 +65,17 @@ class placement:
         hierarchy: the shape of ``ranks``.
 
     Raises:
-        RuntimeError: ``type`` is neither of these, or is "cuda" on a machine without CUDA; ``ranks`` are not integers,
-            do not form rows of equal length, or contain a rank twice (OneFlow aborts then).
+        TypeError: ``type`` is not a str.
+        RuntimeError: ``type`` is neither of these, or is "cuda" on a machine without CUDA; ``ranks`` are not integers
+            from 0 in lists or an array, do not form rows of equal length, or have a rank twice (OneFlow aborts then).
     """
 
     def __init__(self, type: str | None = None, ranks: Any = None, **older: Any) -> None:
         kind = older.pop("device_type", type)
         given = older.pop("device_ids", ranks)
         hierarchy = older.pop("hierarchy", None)
+        if not isinstance(kind, str):
+            raise ArgumentTypeError(f"placement's type is {kind!r}, should be a str")
         if kind not in ("cpu", "cuda") or older:
             raise also(ArgumentValueError, RuntimeError)(
                 f"placement's type is {kind!r} (and {sorted(older)}): Expected one of cpu, cuda device type"

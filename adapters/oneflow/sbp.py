@@ -7,6 +7,7 @@ from collshim.oneflow.global_tensors import sbp
 
 broadcast = sbp("broadcast")
 partial_sum = sbp("partial_sum")
+_MAXIMUM = 6
 
 
 def split(dim: int | None = None, *, axis: int | None = None) -> sbp:
@@ -15,7 +16,7 @@ def split(dim: int | None = None, *, axis: int | None = None) -> sbp:
     Raises:
         TypeError: there is neither ``dim`` nor ``axis``.
         AssertionError: ``dim`` is not an int.
-        RuntimeError: ``dim`` is negative.
+        RuntimeError: ``dim`` is negative or greater than 5.
     """
     along = axis if dim is None else dim
     if along is None:
@@ -24,6 +25,9 @@ def split(dim: int | None = None, *, axis: int | None = None) -> sbp:
         raise also(ArgumentValueError, AssertionError)(f"sbp.split: dim is {along!r}, should be an int")
     if along < 0:
         raise also(ArgumentValueError, RuntimeError)(f"Split axis must not be negative, but got {along}!")
+    if along >= _MAXIMUM:
+        text = f"Expected split axis to be less than the supported maximum axis ({_MAXIMUM}), but got {along}!"
+        raise also(ArgumentValueError, RuntimeError)(text)
     return sbp.of(int(along))
 
 

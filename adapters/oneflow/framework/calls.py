@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn, cast
 
 import torch
 
 from collshim import world
 from collshim.errors import ArgumentError, also
-from collshim.oneflow.framework.layouts import ALONG, FILLING, JOINS, LOSSES, REDUCING
+from collshim.oneflow.framework.layouts import ALONG, FILLING, JOINS, LOSSES, PARTIAL, REDUCING
 from collshim.oneflow.framework.tensor import Tensor, plain
 from collshim.oneflow.global_tensors import placement as Placement
 
@@ -23,7 +23,7 @@ def globals_in(values: Sequence[Any]) -> list[Any]:
     """Return the global tensors among values, including those in lists; refuse a mixture with OneFlow's local ones."""
     flat = [each for value in values for each in (value if isinstance(value, list | tuple) else (value,))]
     found = [each for each in flat if is_global(each)]
-    if found and any(type(each) is Tensor and each.dim() for each in flat):
+    if found and any(isinstance(each, Tensor) and not each.is_global and each.dim() for each in flat):
         _refuse_mixture()
     placements = [each.placement for each in found if each.dim()]  # a number may be anywhere, such as a gradient's norm
     for other in placements[1:]:
@@ -40,6 +40,26 @@ def _refuse_mixture() -> NoReturn:
 def _refuse_places(first: Placement, other: Placement) -> NoReturn:
     text = "Expected all tensors to be on the same placement, but found at least two placements"
     raise also(ArgumentError, RuntimeError)(f"{text}, {first} and {other}; call to_global of one{world.place()}")
+
+
+_ENDING_SUMS = {
+    *("clamp_", "clamp_min_", "clamp_max_", "clip_", "relu_", "floor_", "erfinv_", "masked_fill_", "dropout_"),
+    *("uniform_", "normal_"),
+}
+_ADDITIONS = {"add_", "sub_", "__iadd__", "__isub__"}
+
+
+def require_sum_after(func: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any]) -> None:
+    """Refuse a write in place into a tensor that is a sum, if the result would not be the sum of the ranks' results."""
+    written = args[0] if args else named.get("tensor")
+    if not is_global(written) or PARTIAL not in cast(Any, written)._layouts:
+        return
+    name = _name_of(func) + ("_" if named.get("inplace") else "")
+    adds_number = name in _ADDITIONS and not isinstance(args[1], torch.Tensor)
+    writes_masked = name == "__setitem__" and _is_mask(args[1])
+    if name in _ENDING_SUMS or adds_number or writes_masked:
+        text = f"{name}: the tensor is a partial_sum, which this cannot change in place"
+        raise also(ArgumentError, RuntimeError)(f"{text}; call to_global with another sbp first{world.place()}")
 
 
 class Call:
@@ -97,8 +117,11 @@ def _all_global(values: Sequence[Any]) -> bool:
 
 def _is_masked(func: Callable[..., Any], args: tuple[Any, ...]) -> bool:
     """Return whether the function takes the elements at which a boolean tensor is true."""
-    mask = args[1] if func is torch.Tensor.__getitem__ else None
-    return isinstance(mask, torch.Tensor) and mask.dtype is torch.bool
+    return func is torch.Tensor.__getitem__ and _is_mask(args[1])
+
+
+def _is_mask(index: Any) -> bool:
+    return isinstance(index, torch.Tensor) and index.dtype is torch.bool
 
 
 def _name_of(func: Callable[..., Any]) -> str:

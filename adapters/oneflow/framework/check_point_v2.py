@@ -6,7 +6,7 @@ OneFlow writes a directory with a file for each tensor. Here ``path`` becomes a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from collshim import world
 from collshim.errors import ArgumentValueError, also
 from collshim.oneflow.comm.arguments import world_communicator
 from collshim.oneflow.device_names import Device, own_device
+from collshim.oneflow.framework.global_tensor import on_ranks
 from collshim.oneflow.framework.tensor import adopt, plain
 from collshim.oneflow.global_tensors import placement, sbp
 from collshim.oneflow.utils.global_view import to_global
@@ -37,7 +38,9 @@ def save(obj: Any, path: str | PathLike[str], global_dst_rank: int | None = None
 
     Raises:
         OSError: the path cannot be written.
+        AssertionError: ``obj`` has a global tensor, and ``global_dst_rank`` is None; or a local one, and it is not.
     """
+    _require_kind(obj, is_global=global_dst_rank is not None)
     if global_dst_rank is None or world.current().rank == global_dst_rank:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         torch.save(_plain(obj), path)
@@ -52,7 +55,8 @@ def load(
 ) -> Any:
     """Return the object that ``save`` wrote; with ``global_src_rank`` that rank reads it for all ranks.
 
-    Tensors are on the CPU, or on ``map_location``; with a placement they are global, and the same on all its ranks.
+    Tensors are on the CPU, or on ``map_location``. With ``global_src_rank`` they are global tensors on that rank alone;
+    with a placement they are global, and the same on all its ranks.
     A file, as in OneFlow, may hold anything that pickle restores, and may run any code that its writer chose; with
     ``collshim.options(objects="safe")`` it may hold only tensors, numbers, text and containers.
 
@@ -75,21 +79,36 @@ def load(
     if global_src_rank is None:
         return adopt(torch.load(path, map_location=place, weights_only=safe))
     read = torch.load(path, map_location="cpu", weights_only=safe) if own.rank == global_src_rank else None
-    return _move(_broadcast_py_object(read, global_src_rank), place)
+    moved = _move(_broadcast_py_object(read, global_src_rank), place)
+    alone = placement(place.type, [global_src_rank])
+    return _each_tensor(moved, lambda tensor: on_ranks(tensor, alone))
 
 
 def _plain(value: Any) -> Any:
     """Convert tensors to torch's class, which ``torch.load`` restores without running code from the file."""
-    if isinstance(value, Mapping):
-        return type(value)((key, _plain(entry)) for key, entry in value.items())  # type: ignore[call-arg]
-    if isinstance(value, list | tuple):
-        return type(value)(map(_plain, value))
-    return plain(value.detach()) if isinstance(value, torch.Tensor) else value
+    return _each_tensor(value, lambda tensor: plain(tensor.detach()))
 
 
 def _move(value: Any, place: torch.device) -> Any:
-    if isinstance(value, dict):
-        return {key: _move(entry, place) for key, entry in value.items()}
+    return _each_tensor(value, lambda tensor: adopt(tensor.to(place)))
+
+
+def _each_tensor(value: Any, change: Callable[[torch.Tensor], Any]) -> Any:
+    """Return a copy of nested containers with their tensors changed."""
+    if isinstance(value, Mapping):
+        return type(value)((key, _each_tensor(entry, change)) for key, entry in value.items())  # type: ignore[call-arg]
     if isinstance(value, list | tuple):
-        return type(value)(_move(entry, place) for entry in value)
-    return adopt(value.to(place)) if isinstance(value, torch.Tensor) else value
+        return type(value)([_each_tensor(entry, change) for entry in value])
+    return change(value) if isinstance(value, torch.Tensor) else value
+
+
+def _require_kind(obj: Any, *, is_global: bool) -> None:
+    """Refuse an object with tensors of the other kind."""
+
+    def check(tensor: torch.Tensor) -> None:
+        if getattr(tensor, "is_global", False) != is_global:
+            found, wanted = ("local", "without") if is_global else ("global", "with")
+            text = f"save: a tensor is {found}: should be saved {wanted} global_dst_rank"
+            raise also(ArgumentValueError, AssertionError)(text + world.place())
+
+    _each_tensor(obj, check)

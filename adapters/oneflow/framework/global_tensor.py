@@ -17,7 +17,7 @@ import torch
 from collshim import world
 from collshim.errors import ArgumentError, also
 from collshim.oneflow.framework import parts
-from collshim.oneflow.framework.calls import Call, globals_in
+from collshim.oneflow.framework.calls import Call, globals_in, is_global, require_sum_after
 from collshim.oneflow.framework.conversions import part_here, whole_of_all
 from collshim.oneflow.framework.layouts import (
     BROADCAST,
@@ -29,7 +29,7 @@ from collshim.oneflow.framework.layouts import (
     infer,
     sums,
 )
-from collshim.oneflow.framework.tensor import Tensor, adopt_tensor, dtype_name, plain
+from collshim.oneflow.framework.tensor import Tensor, adopt_tensor, dtype_name, plain, require_alike
 from collshim.oneflow.global_tensors import layouts_of
 from collshim.oneflow.global_tensors import placement as Placement
 from collshim.oneflow.global_tensors import sbp as Sbp
@@ -54,6 +54,7 @@ class GlobalTensor(Tensor):
     ) -> Any:
         """Call torch's function on the whole tensors; new tensors in its result are global too."""
         named = dict(kwargs or {})
+        require_sum_after(func, args, named)
         with torch._C.DisableTorchFunctionSubclass():
             found = globals_in([*args, *named.values()])
             result = func(*args, **named)
@@ -89,19 +90,23 @@ class GlobalTensor(Tensor):
 
     def to_global(self, placement: Any = None, sbp: Any = None, **options: Any) -> GlobalTensor:  # type: ignore[override]
         """Return the same tensor on other ranks or in another layout; see the function ``to_global``."""
+        _require_options("global_to_global", options, "grad_sbp", "check_meta")
         place = self._place if placement is None else placement
         layouts = layouts_of(self.sbp if sbp is None else sbp, place)
         if options.get("grad_sbp") is not None:  # a gradient always has its tensor's layout
             layouts_of(options["grad_sbp"], place)
         return _checked(plain(self), place, layouts, _part_of_sum(self, place, layouts))
 
-    def to_local(self) -> Tensor:  # type: ignore[override]
-        """Return this rank's part; gradients flow back from the part to this tensor."""
+    global_to_global = to_global  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
+
+    def to_local(self, *, copy: bool = False) -> Tensor:  # type: ignore[override]
+        """Return this rank's part, always a copy; gradients flow back from the part to this tensor."""
         own = _summand(self, self._place, self._layouts, sums(self._layouts))
         return adopt_tensor(part_here(plain(self), own, self._place, self._layouts))
 
     def copy_(self, other: Any, *args: Any) -> None:  # type: ignore[override]
-        """Copy the values of ``other``, a global tensor or a whole one, such as ``load`` returns, into this tensor."""
+        """Copy the values of ``other``, a global tensor or the whole of one, into this tensor; see ``Tensor.copy_``."""
+        require_alike(self, other)
         super().copy_(plain(other) if isinstance(other, torch.Tensor) else other, *args)
 
     def _own_part(self) -> torch.Tensor | None:
@@ -136,6 +141,11 @@ class GlobalTensor(Tensor):
             fits = len(shown) - shown.rfind("\n") + len(fact) + 2 <= _WIDTH
             shown += f", {fact}" if fits else f",\n       {fact}"
         return f"{shown})"
+
+
+def on_ranks(values: torch.Tensor, place: Placement) -> GlobalTensor:
+    """Return a global tensor with these whole values, equal on all ranks of ``place``; nothing is sent."""
+    return _made(plain(values), place, _equal_on(place))
 
 
 def _made(values: torch.Tensor, place: Placement, layouts: Layouts, part: torch.Tensor | None = None) -> GlobalTensor:
@@ -245,7 +255,7 @@ def to_global(local: torch.Tensor, placement: Any = None, sbp: Any = None, **opt
             ``broadcast``, the first rank's tensor is used.
         placement: the ranks.
         sbp: the layout, or one for each dimension of ranks.
-        options: ``grad_sbp`` (of a global tensor), ``check_meta`` and ``copy`` are accepted, and have no effect.
+        options: ``check_meta``, ``grad_sbp`` (of a global tensor) and ``copy`` (of a local one) have no effect.
 
     Raises:
         RuntimeError: ``placement`` or ``sbp`` is None; a rank would have no part; the axis of a split does not exist.
@@ -258,14 +268,18 @@ def to_global(local: torch.Tensor, placement: Any = None, sbp: Any = None, **opt
         text = "Converting a local tensor to global tensor must have placement and sbp parameters."
         raise also(ArgumentError, RuntimeError)(text + world.place())
     given = {name: value for name, value in options.items() if name != "grad_sbp" or value is not None}
-    unknown = next((name for name in given if name not in ("check_meta", "copy")), None)
-    if unknown is not None:
-        text = f"'{unknown}' is an invalid keyword argument for local_to_global()"
-        raise also(ArgumentError, TypeError)(text + world.place())
+    _require_options("local_to_global", given, "check_meta", "copy")
     layouts = layouts_of(sbp, placement)
     _check_axes(layouts, local.dim())
     values, part = whole_of_all(plain(local), placement, layouts)
     return _checked(values, placement, layouts, part if sums(layouts) else None)
+
+
+def _require_options(function: str, options: Mapping[str, Any], *names: str) -> None:
+    unknown = next((name for name in options if name not in names), None)
+    if unknown is not None:
+        text = f"'{unknown}' is an invalid keyword argument for {function}()"
+        raise also(ArgumentError, TypeError)(text + world.place())
 
 
 def spread(whole: torch.Tensor, placement: Any, sbp: Any, device: Any = None) -> GlobalTensor:
@@ -353,12 +367,7 @@ def _divided(one: GlobalTensor, how: Spread, index: int, sums: Sequence[int]) ->
     return tuple(layouts), dims
 
 
-def to_local(input: Any, *, copy: bool = False) -> Tensor:
-    """Return this rank's part of a global tensor; raise a RuntimeError for a local tensor."""
-    return cast(Tensor, input.to_local())
-
-
-Tensor.to_global = to_global  # type: ignore[assignment]
+Tensor.to_global = Tensor.local_to_global = to_global  # type: ignore[assignment]
 
 
 def _spreadable(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -367,7 +376,8 @@ def _spreadable(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def call(self: Any, *args: Any, placement: Any = None, sbp: Any = None, **kwargs: Any) -> Any:
         if placement is None and sbp is None:
-            return method(self, *args, **kwargs)
+            made = method(self, *args, **kwargs)
+            return made.to_global(sbp=self.sbp) if is_global(self) else made
         with torch._C.DisableTorchFunctionSubclass():
             return spread(method(plain(self), *args, **kwargs), placement, sbp, kwargs.get("device"))
 

@@ -23,6 +23,8 @@ import numpy as np
 import torch
 from torch.nn import functional
 
+from collshim import world
+from collshim.errors import ArgumentError, also
 from collshim.oneflow.device_names import Device, is_device, own_device
 from collshim.oneflow.framework.forms import Forms
 from collshim.oneflow.global_tensors import refuse, refused_attribute
@@ -161,7 +163,12 @@ class Tensor(Forms):
         return f"oneflow.{'cuda.' if self.is_cuda else ''}{_TYPES.get(self.dtype, str(self.dtype))}"
 
     def copy_(self, other: Any, *args: Any) -> None:  # type: ignore[override]
-        """Copy ``other``, a tensor or a NumPy array, into this tensor, even if it is a leaf; return None."""
+        """Copy ``other``, a tensor or a NumPy array, into this tensor, even if it is a leaf; return None.
+
+        Raises:
+            AssertionError: one of the two is a local tensor, the other a global one.
+        """
+        require_alike(self, other)
         values = torch.as_tensor(other) if isinstance(other, np.ndarray) else other
         with torch.no_grad() if self.requires_grad and self.is_leaf else nullcontext():
             super().copy_(values, *args)
@@ -192,6 +199,14 @@ class Tensor(Forms):
         """Make the tensor contiguous, in place."""
         self.data = self.data.contiguous()
         return self
+
+
+def require_alike(tensor: Tensor, other: Any) -> None:
+    """Refuse a pair of a local tensor and a global one."""
+    if isinstance(other, Tensor) and other.is_global != tensor.is_global:
+        kind = "global" if tensor.is_global else "local"
+        text = f"Only {kind} tensor can be assigned to {kind} tensor.{world.place()}"
+        raise also(ArgumentError, AssertionError)(text)
 
 
 def dtype_name(dtype: torch.dtype) -> str:

@@ -176,10 +176,21 @@ def test_torch_can_read_saved_files(tmp_path: Path) -> None:
 @pytest.mark.ranks(2)
 def test_one_rank_writes_and_one_reads(tmp_path: Path) -> None:
     here = flow.env.get_rank()
-    flow.save(own(), tmp_path / f"from {here}", global_dst_rank=1)
+    split = own().to_global(flow.placement("cpu", [0, 1]), flow.sbp.split(0))
+    flow.save(split, tmp_path / f"from {here}", global_dst_rank=1)
     flow.comm.barrier()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["from 1"]
-    assert flow.load(tmp_path / ("from 1" if here == 1 else "nowhere"), global_src_rank=1).tolist() == [2.0, 4.0]
+    loaded = flow.load(tmp_path / ("from 1" if here == 1 else "nowhere"), global_src_rank=1)
+    assert (loaded.placement, loaded.sbp) == (flow.placement("cpu", [1]), (flow.sbp.broadcast,))
+    assert loaded.to_global(split.placement, split.sbp).numpy().tolist() == [1.0, 2.0, 2.0, 4.0]
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("rank", [None, 0])
+def test_save_refuses_tensors_of_the_wrong_kind(tmp_path: Path, rank: int | None) -> None:
+    tensor = own() if rank == 0 else own().to_global(flow.placement("cpu", [0, 1]), flow.sbp.broadcast)
+    with pytest.raises(AssertionError, match="save: a tensor is"):
+        flow.save({"a": [tensor]}, tmp_path / "file", global_dst_rank=rank)
 
 
 def test_oneflow_directory_format_is_refused(tmp_path: Path) -> None:

@@ -219,12 +219,41 @@ def test_memory_of_the_last_step_is_freed() -> None:
     assert (len(hooks), len(module._forward_hooks)) == (1, 1)
 
 
+def spread() -> Any:
+    module: Any = Product()
+    return module.to_global(flow.placement("cpu", [0, 1]), flow.sbp.broadcast)
+
+
+def test_complete_buckets_are_averaged_beside_frozen_parameters(run: Run) -> None:
+    def rank() -> Any:
+        module = DistributedDataParallel(Product(2, lambda rank: [0, 1]), bucket_size=1)
+        found = []
+        for frozen in (True, False):
+            module.weights[0].requires_grad = not frozen
+            module.zero_grad()
+            module(own()).backward()
+            found.append(module.weights[1].grad.item())
+        return [*found, module.weights[0].grad.item()]
+
+    assert both(run, rank) == [1.5, 1.5, 3.0]
+
+
+@pytest.mark.ranks(2)
+def test_parameter_frozen_too_late_is_refused_if_others_wait_for_it() -> None:
+    module = DistributedDataParallel(Product(2, lambda rank: [0, 1]))
+    module.weights[0].requires_grad = False
+    with pytest.raises(RuntimeError, match=r"weights\.0 had a gradient when .* 1 other gradients are not averaged"):
+        module(own()).backward()
+
+
 @pytest.mark.parametrize(
     ("module", "choice", "kind", "text"),
     [
         (lambda: flow.nn.Linear(1, 1).double(), {}, AssertionError, r"torch.float64, should be oneflow.float32"),
-        (lambda: 3, {}, TypeError, "module is <class 'int'>, should be a flow.nn.Module"),
+        (lambda: 3, {}, AttributeError, "module is <class 'int'>, should be a flow.nn.Module"),
         (Product, {"bucket_size": 0}, ValueError, "bucket_size is 0, should be a positive int"),
+        (Product, {"bucket_size": 2.5}, TypeError, "bucket_size is 2.5, should be a positive int"),
+        (spread, {}, RuntimeError, "a parameter of the module is a global tensor, should be a local one"),
     ],
 )
 @pytest.mark.ranks(2)

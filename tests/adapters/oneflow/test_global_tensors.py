@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -108,6 +108,10 @@ def test_placement_has_ranks_and_their_shape() -> None:
         (lambda: flow.placement("cpu", [[0, 1], [2]]), RuntimeError, "placement ranks shoule be an array of long int"),
         (lambda: flow.placement("cpu", [[0, 0]]), RuntimeError, "should contain each rank once"),
         (lambda: flow.placement("cpu", [0, 1], hierarchy=(3,)), RuntimeError, "should have room for 2 ranks"),
+        (lambda: flow.placement("cpu", [-1]), RuntimeError, "placement ranks shoule be an array of long int"),
+        (lambda: flow.placement("cpu", flow.arange(2)), RuntimeError, "placement ranks shoule be an array of long int"),
+        (lambda: flow.env.all_device_placement(cast(Any, 3)), TypeError, "type is 3, should be a str"),
+        (lambda: flow.sbp.split(6), RuntimeError, "less than the supported maximum axis"),
         (lambda: flow.sbp.split(-1), RuntimeError, "Split axis must not be negative, but got -1!"),
         (flow.sbp.split, TypeError, r"split_sbp\(\) missing 1 required argument: 'dim'"),
         (lambda: flow.sbp.split(*NO_INT), AssertionError, "dim is 'a', should be an int"),

@@ -138,7 +138,7 @@ def test_what_was_moved_is_a_new_tensor_and_contiguous() -> None:
     for moved in moves:
         whole = counted((4, 2), S0)
         assert moved(whole).is_contiguous()
-        moved(whole).add_(1)
+        moved(whole).mul_(2)
         assert whole.numpy().tolist() == [[0, 1], [2, 3], [4, 5], [6, 7]]
     viewed = counted((2, 3, 4), S0).transpose(1, 2).view(8, 3)  # as LiBai joins the heads of attention
     assert (viewed.sbp, viewed.numpy()[1].tolist()) == ((S0,), [1, 5, 9])
@@ -229,9 +229,96 @@ def test_containers_are_converted() -> None:
 
 def test_file_is_loaded_as_global_tensors(tmp_path: Any) -> None:
     path = tmp_path / str(rank())
-    save({"a": counted((4,), S0)}, path)
+    save({"a": flow.arange(4)}, path)
     found = load(path, map_location=both())["a"]
     assert (found.sbp, found.numpy().tolist()) == ((B,), [0, 1, 2, 3])
+
+
+def test_state_has_the_parameters_themselves_which_are_local_or_global() -> None:
+    module: Any = flow.nn.Linear(2, 2)
+    state = module.state_dict()
+    assert state["weight"] is module.weight
+    module.to_global(both(), B)
+    with pytest.raises(RuntimeError, match="mismatch for \"weight\": the checkpoint's is local, the module's global"):
+        module.load_state_dict(state)
+    with pytest.raises(RuntimeError, match="mismatch for \"bias\": the checkpoint's is global, the module's local"):
+        flow.nn.Linear(2, 2).load_state_dict(module.state_dict())
+    with pytest.raises(AssertionError, match="Only global tensor can be assigned to global tensor"):
+        counted((2,), B).copy_(flow.ones(2))
+
+
+def test_global_module_becomes_local() -> None:
+    module: Any = flow.nn.Linear(2, 4)
+    module.to_global(both(), S0).to_local()
+    assert isinstance(module.weight, flow.nn.Parameter)
+    assert (module.weight.is_global, tuple(module.weight.shape)) == (False, (4, 2))
+
+
+WRITES: dict[str, Callable[[Any], Any]] = {
+    "add_": lambda x: x.add_(1),
+    "__isub__": lambda x: x.__isub__(1),
+    "clamp_": lambda x: x.clamp_(0, 1),
+    "relu_": lambda x: flow.nn.functional.relu(x, inplace=True),
+    "masked_fill_": lambda x: x.masked_fill_(x > 0, 0.0),
+    "__setitem__": lambda x: x.__setitem__(x > 0, 0.0),
+    "normal_": lambda x: flow.nn.init.normal_(x),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_write_in_place_that_ends_a_sum_is_refused(name: str) -> None:
+    with pytest.raises(RuntimeError, match="is a partial_sum, which this cannot change in place"):
+        WRITES[name](summed((2,)))
+    WRITES[name](counted((2,), B))
+
+
+def test_write_in_place_that_keeps_a_sum_is_possible() -> None:
+    total = summed((2,))
+    total.add_(total).mul_(2)
+    total[1] = 7.0
+    assert (total.sbp, total.numpy().tolist()) == ((P,), [0, 7])
+
+
+MIXED: dict[str, Callable[[Any], Any]] = {
+    "parameter": lambda x: x + flow.nn.Parameter(flow.ones(2)),
+    "layer": lambda x: flow.nn.Linear(2, 2)(x),
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_local_parameter_beside_a_global_tensor_is_refused(name: str) -> None:
+    with pytest.raises(RuntimeError, match="inconsistent attributes"):
+        MIXED[name](counted((2, 2), B))
+
+
+def test_new_tensors_have_the_layout_of_their_model() -> None:
+    assert counted((2, 2), S0).new_zeros(4).sbp == (S0,)
+    assert counted((2, 2), B).new_full((2,), 3.0).sbp == (B,)
+
+
+def test_tensors_are_converted_by_tensor() -> None:
+    made: Any = flow.tensor(flow.ones(2), placement=both(), sbp=S0)
+    assert (made.sbp, tuple(made.shape)) == ((S0,), (4,))
+    part: Any = flow.tensor(counted((4,), S0))
+    assert (part.is_global, part.tolist()) == (False, [[0, 1], [2, 3]][rank()])
+
+
+def test_conversions_refuse_wrong_arguments() -> None:
+    local, spread = flow.ones(2), counted((2,), B)
+    wrong: list[tuple[type[Exception], Callable[[], Any]]] = [
+        (AssertionError, lambda: flow.to_global(3, both(), B)),
+        (AssertionError, lambda: flow.to_local(local)),
+        (AssertionError, lambda: flow.local_to_global(spread, both(), B)),
+        (AssertionError, lambda: flow.global_to_global(local, both(), B)),
+        (ValueError, lambda: flow.to_global(local, both())),
+        (TypeError, lambda: spread.to_global(sbp=B, copy=True)),
+        (TypeError, lambda: spread.global_to_global(sbp=B, more=1)),
+    ]
+    for kind, call in wrong:
+        with pytest.raises(kind):
+            call()
+    assert spread.to_local(copy=True).tolist() == flow.to_local(spread).tolist() == [0, 1]
+    assert flow.local_to_global(local, both(), B).sbp == spread.global_to_global(both(), B).sbp
 
 
 def test_state_of_a_global_module_is_saved_and_loaded(tmp_path_factory: Any) -> None:

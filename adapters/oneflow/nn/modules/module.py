@@ -8,10 +8,11 @@ from typing import Any, cast
 import torch
 
 from collshim.oneflow.device_names import Device, is_device, own_device
+from collshim.oneflow.framework.calls import is_global
 from collshim.oneflow.framework.global_tensor import to_global
-from collshim.oneflow.framework.tensor import resolve_device
+from collshim.oneflow.framework.tensor import Tensor, resolve_device
 from collshim.oneflow.global_tensors import refuse
-from collshim.oneflow.nn.parameter import adopt_parameters
+from collshim.oneflow.nn.parameter import Parameter, adopt_parameters
 
 
 class _ModuleType(type):
@@ -60,7 +61,39 @@ class Module(torch.nn.Module, metaclass=_ModuleType):
                     module._buffers[name] = to_global(buffer, placement, sbp)
         return self
 
-    to_local = refuse("Module.to_local")
+    def to_local(self) -> Any:
+        """Convert the global parameters and buffers to this rank's parts, and return the module.
+
+        Raises:
+            RuntimeError: a parameter or buffer is a local tensor.
+        """
+        if not all(is_global(tensor) for tensor in (*self.parameters(), *self.buffers())):
+            refuse("Module.to_local")()
+        for module in self.modules():
+            for name, tensor in module._parameters.items():
+                if tensor is not None:
+                    part: Any = cast(Any, tensor.detach()).to_local()
+                    module._parameters[name] = Parameter(part, tensor.requires_grad)
+            for name, buffer in module._buffers.items():
+                if buffer is not None:
+                    module._buffers[name] = cast(Any, buffer).to_local()
+        return self
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        """Add the parameters and buffers themselves: the parameters in a state dict require a gradient."""
+        super()._save_to_state_dict(destination, prefix, keep_vars=True)
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        errors = rest[-1]
+        for name, own in (*self._parameters.items(), *self._buffers.items()):
+            given = state_dict.get(prefix + name)
+            if own is not None and isinstance(given, Tensor) and is_global(given) != is_global(own):
+                found, wanted = ("global", "local") if is_global(given) else ("local", "global")
+                text = f"the checkpoint's is {found}, the module's {wanted}; convert one, or load with global_src_rank"
+                errors.append(f'local / global mismatch for "{prefix}{name}": {text}')
+        if not errors:
+            super()._load_from_state_dict(state_dict, prefix, *rest)
+
     to_consistent = refuse("Module.to_consistent")
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
+from collshim import world
 from collshim.communicator import Communicator
-from collshim.errors import ArgumentTypeError, ArgumentValueError, also
+from collshim.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, CollshimError, also
 from collshim.oneflow.comm.arguments import argument_error, world_communicator
+from collshim.oneflow.framework.calls import is_global
 from collshim.oneflow.framework.tensor import adopt, plain
 
 
@@ -41,22 +43,28 @@ def DistributedDataParallel(
 
     Raises:
         AssertionError: a parameter is not float32, or the parameters are not on one device.
-        TypeError: ``module`` is not a module.
-        ValueError: ``bucket_size`` is not a positive int.
+        AttributeError: ``module`` is not a module.
+        TypeError: ``bucket_size`` is not an int.
+        ValueError: ``bucket_size`` is not positive.
+        RuntimeError: a parameter is a global tensor. In a backward pass: a parameter that was frozen after this call
+            keeps the gradients in its bucket from being averaged (OneFlow leaves each rank its own).
     """
     if not isinstance(module, torch.nn.Module):
-        raise ArgumentTypeError(f"DistributedDataParallel: module is {type(module)}, should be a flow.nn.Module")
-    if not isinstance(bucket_size, int) or bucket_size < 1:
+        text = f"DistributedDataParallel: module is {type(module)}, should be a flow.nn.Module"
+        raise also(ArgumentError, AttributeError)(text)
+    if not isinstance(bucket_size, int):
+        raise ArgumentTypeError(f"bucket_size is {bucket_size!r}, should be a positive int")
+    if bucket_size < 1:
         raise also(ArgumentValueError, ValueError)(f"bucket_size is {bucket_size!r}, should be a positive int")
     comm = world_communicator()
     parameters = list(module.parameters())
     _require_alike(parameters)
     if broadcast_parameters:
         _broadcast(comm, parameters)
-    trained = [parameter for parameter in parameters if parameter.requires_grad]
+    trained = {name: parameter for name, parameter in module.named_parameters() if parameter.requires_grad}
     if trained:
-        _Gradients(comm, trained, bucket_size if use_bucket else 1)
-        module.register_forward_hook(lambda module, inputs, outputs: _join(outputs, trained))
+        averaged = _Gradients(comm, trained, bucket_size if use_bucket else 1)
+        module.register_forward_hook(lambda module, inputs, outputs: averaged.join(outputs))
     if broadcast_buffers:
         module.register_forward_pre_hook(lambda module, inputs: _broadcast(comm, list(module.buffers())))
     module._is_ddp_module = True  # type: ignore[assignment]  # OneFlow's programs read this
@@ -64,6 +72,9 @@ def DistributedDataParallel(
 
 
 def _require_alike(parameters: Sequence[Tensor]) -> None:
+    if any(is_global(parameter) for parameter in parameters):
+        what = "a parameter of the module"
+        raise argument_error(RuntimeError, "DistributedDataParallel", what, "a global tensor", "a local one")
     dtypes = sorted({str(parameter.dtype) for parameter in parameters})
     if dtypes not in ([], ["torch.float32"]):
         what = "dtype of the module's parameters"
@@ -84,14 +95,44 @@ def _broadcast(comm: Communicator, tensors: Sequence[Tensor]) -> None:
 class _Gradients:
     """The gradients of one module, averaged in buckets; every rank posts complete buckets in the same order."""
 
-    def __init__(self, comm: Communicator, trained: Sequence[Tensor], bucket_size: int) -> None:
-        self._comm = comm
-        latest_first = list(reversed(trained))  # the usual order of gradients in a backward pass
+    def __init__(self, comm: Communicator, trained: Mapping[str, Tensor], bucket_size: int) -> None:
+        self._comm, self._trained = comm, trained
+        latest_first = [*trained.values()][::-1]  # the usual order of gradients in a backward pass
         self._buckets = [latest_first[at : at + bucket_size] for at in range(0, len(latest_first), bucket_size)]
         self._ready: set[int] = set()
         self._posted: list[tuple[list[Tensor], Any]] = []
-        for parameter in trained:
+        for parameter in trained.values():
             parameter.register_post_accumulate_grad_hook(self._note())
+
+    def join(self, outputs: Any) -> Any:
+        """Connect the tensors in ``outputs`` that require a gradient to all parameters; others stay as they are."""
+        leaves, structure = tree_flatten(outputs)
+        places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Tensor) and leaf.requires_grad]
+        if not places or not torch.is_grad_enabled():
+            return outputs
+        tensors = [plain(tensor) for tensor in (*(leaves[place] for place in places), *self._trained.values())]
+        joined = cast(Any, _Join.apply)(self._begin, len(places), *tensors)
+        for place, tensor in zip(places, joined, strict=True):
+            leaves[place] = adopt(tensor)
+        return tree_unflatten(leaves, structure)
+
+    def _begin(self) -> None:
+        """Begin a backward pass from the outputs; gradients of passes from elsewhere do not count as ready."""
+        self._finish()
+        torch.autograd.Variable._execution_engine.queue_callback(self._end)
+
+    def _end(self) -> None:
+        """Write the buckets that are complete; refuse gradients whose bucket is not."""
+        late = [entry for bucket in self._buckets[len(self._posted) :] for entry in bucket]
+        ready = self._ready & {id(entry) for entry in late}
+        missing = [name for name, entry in self._trained.items() if id(entry) not in self._ready]
+        self._finish()
+        if ready:
+            what = f"backward: {', '.join(missing)} had a gradient when DistributedDataParallel was called"
+            text = (
+                f"{what}, and have none now, so {len(ready)} other gradients are not averaged: freeze parameters first"
+            )
+            raise also(CollshimError, RuntimeError)(text + world.place())
 
     def _note(self) -> Callable[[Tensor], None]:
         """Return a hook that records that a parameter's gradient is ready, and posts complete buckets."""
@@ -127,8 +168,12 @@ class _Join(torch.autograd.Function):
     """Copies outputs; its backward passes zeros to every parameter, so that unused ones have a gradient too."""
 
     @staticmethod
-    def forward(ctx: Any, count: int, *tensors: Tensor) -> Any:
-        """Return copies of the first ``count`` tensors; the others are the parameters."""
+    def forward(ctx: Any, begin: Callable[[], None], count: int, *tensors: Tensor) -> Any:
+        """Return copies of the first ``count`` tensors; the others are the parameters.
+
+        The backward pass calls ``begin`` first.
+        """
+        ctx.begin = begin
         ctx.set_materialize_grads(False)
         ctx.shapes = [(parameter.shape, parameter.dtype, parameter.device) for parameter in tensors[count:]]
         return tuple(tensor.clone() for tensor in tensors[:count])
@@ -136,18 +181,6 @@ class _Join(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
         """Return the outputs' own gradients, and zeros for the parameters."""
+        ctx.begin()
         zeros = [torch.zeros((), dtype=dtype, device=device).expand(shape) for shape, dtype, device in ctx.shapes]
-        return (None, *gradients, *zeros)
-
-
-def _join(outputs: Any, trained: Sequence[Tensor]) -> Any:
-    """Connect the tensors in ``outputs`` that require a gradient to all parameters; others stay as they are."""
-    leaves, structure = tree_flatten(outputs)
-    places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Tensor) and leaf.requires_grad]
-    if not places or not torch.is_grad_enabled():
-        return outputs
-    join: Any = _Join.apply
-    joined = join(len(places), *(plain(leaves[place]) for place in places), *(plain(one) for one in trained))
-    for place, tensor in zip(places, joined, strict=True):
-        leaves[place] = adopt(tensor)
-    return tree_unflatten(leaves, structure)
+        return (None, None, *gradients, *zeros)
