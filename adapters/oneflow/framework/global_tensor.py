@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import torch
+from torch.nn import functional
 
 from collshim import world
 from collshim.errors import ArgumentError, also
@@ -29,6 +30,7 @@ from collshim.oneflow.framework.layouts import (
     infer,
     sums,
 )
+from collshim.oneflow.framework.normalization import batch_norm
 from collshim.oneflow.framework.tensor import Tensor, adopt_tensor, dtype_name, plain, require_alike
 from collshim.oneflow.global_tensors import layouts_of
 from collshim.oneflow.global_tensors import placement as Placement
@@ -55,6 +57,7 @@ class GlobalTensor(Tensor):
         """Call torch's function on the whole tensors; new tensors in its result are global too."""
         named = dict(kwargs or {})
         require_sum_after(func, args, named)
+        func = batch_norm if func is functional.batch_norm else func
         with torch._C.DisableTorchFunctionSubclass():
             found = globals_in([*args, *named.values()])
             result = func(*args, **named)

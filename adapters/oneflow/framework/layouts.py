@@ -51,6 +51,7 @@ _RULES: dict[str, Callable[[Sequence[signatures.Shape], signatures.Shape], list[
     "masked_select": lambda shapes, result: signatures.selections(len(shapes)),
     "layer_norm": lambda shapes, result: signatures.rows(shapes, result, len(shapes[1]) if len(shapes) > 1 else 1),
     "embedding": signatures.lookups,
+    "batch_norm": lambda shapes, result: signatures.rows(shapes, result, len(result) - 1),
 }
 _ADDITIONS = {name for name in _RULES if "add" in name or "sub" in name}
 ALONG = {**dict.fromkeys(("softmax", "log_softmax", "sort", "argsort", "cumsum"), 1), "topk": 2}

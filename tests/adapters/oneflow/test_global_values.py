@@ -234,6 +234,20 @@ def test_file_is_loaded_as_global_tensors(tmp_path: Any) -> None:
     assert (found.sbp, found.numpy().tolist()) == ((B,), [0, 1, 2, 3])
 
 
+@pytest.mark.parametrize("sbp", [S0, S1, P])
+def test_batch_norm_normalizes_each_ranks_rows(sbp: Any) -> None:
+    layer: Any = flow.nn.BatchNorm1d(2)
+    layer.to_global(both(), B)
+    result = layer(
+        flow.tensor([[1.0, 4.0], [3.0, 2.0], [9.0, 5.0], [7.0, 6.0]], placement=both(), sbp=B).to_global(sbp=sbp)
+    )
+    assert result.sbp == (S0,)
+    assert result.numpy() == pytest.approx(np.array([[-1, 1], [1, -1], [1, -1], [-1, 1]]), abs=1e-4)
+    assert layer.running_mean.to_local().tolist() == pytest.approx([[0.2, 0.3], [0.8, 0.55]][rank()])
+    layer.eval()
+    assert layer(counted((4, 2), S0)).sbp == (S0,)
+
+
 def test_state_has_the_parameters_themselves_which_are_local_or_global() -> None:
     module: Any = flow.nn.Linear(2, 2)
     state = module.state_dict()
