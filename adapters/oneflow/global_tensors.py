@@ -151,7 +151,7 @@ def layouts_of(spread: Any, place: placement, kind: type[Exception] = RuntimeErr
     if not isinstance(place, placement):
         raise also(ArgumentError, TypeError)(f"Invalid parameter placement with type {type(place)}{world.place()}")
     each = list(spread) if isinstance(spread, list | tuple) else [spread]
-    if not each or not all(isinstance(one, sbp) for one in each):
+    if not all(isinstance(one, sbp) for one in each):
         raise also(ArgumentError, TypeError)(f"Invalid parameter sbp with type {type(spread)}{world.place()}")
     if len(each) != place.ranks.ndim:
         text = (

@@ -67,6 +67,7 @@ class Call:
 
     Attributes:
         name: the function's name.
+        is_loss: whether it is a loss.
         counts_whole: whether its result is not the sum of its results for the parts of a sum, as for a loss, or for a
             tensor filled with a number.
     """
@@ -76,7 +77,8 @@ class Call:
     ) -> None:
         self._func, self._args, self._kwargs, self._index = func, args, kwargs, index
         self.name = "masked_select" if _is_masked(func, args) else _name_of(func)
-        self.counts_whole = self.name in LOSSES | FILLING or (self.name == "where" and not _all_global(args))
+        self.is_loss = self.name in LOSSES
+        self.counts_whole = self.is_loss or self.name in FILLING or (self.name == "where" and not _all_global(args))
 
     @property
     def along(self) -> int | None:
@@ -98,8 +100,11 @@ class Call:
         every = list(range(owners.dim())) if axes is None or axes == () else axes
         return cast(torch.Tensor, reduce(owners, every, keepdim=keep))
 
-    def result(self, instead: Iterator[Any]) -> Any:
-        """Return the result for other tensors instead of the global ones, in the same order."""
+    def result(self, instead: Iterator[Any], **changed: Any) -> Any:
+        """Return the result for other tensors instead of the global ones, in the same order.
+
+        ``changed`` replaces keyword arguments.
+        """
 
         def exchanged(value: Any) -> Any:
             if isinstance(value, list | tuple) and any(isinstance(each, torch.Tensor) for each in value):
@@ -107,7 +112,8 @@ class Call:
             return next(instead) if is_global(value) else value
 
         args = [exchanged(arg) for arg in self._args]
-        result = self._func(*args, **{name: exchanged(value) for name, value in self._kwargs.items()})
+        named = {name: exchanged(value) for name, value in self._kwargs.items()}
+        result = self._func(*args, **{**named, **changed})
         return result if self._index is None else result[self._index]
 
 

@@ -38,8 +38,12 @@ def save(obj: Any, path: str | PathLike[str], global_dst_rank: int | None = None
 
     Raises:
         OSError: the path cannot be written.
-        AssertionError: ``obj`` has a global tensor, and ``global_dst_rank`` is None; or a local one, and it is not.
+        AssertionError: ``obj`` has a global tensor, and ``global_dst_rank`` is None; or a local one, and it is not; or
+            ``global_dst_rank`` is not an int.
+        RuntimeError: ``global_dst_rank`` is not a rank.
     """
+    if global_dst_rank is not None:
+        _require_rank(global_dst_rank)
     _require_kind(obj, is_global=global_dst_rank is not None)
     if global_dst_rank is None or world.current().rank == global_dst_rank:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -100,6 +104,14 @@ def _each_tensor(value: Any, change: Callable[[torch.Tensor], Any]) -> Any:
     if isinstance(value, list | tuple):
         return type(value)([_each_tensor(entry, change) for entry in value])
     return change(value) if isinstance(value, torch.Tensor) else value
+
+
+def _require_rank(rank: int) -> None:
+    own = world.current()
+    kind = RuntimeError if isinstance(rank, int) else AssertionError
+    if kind is AssertionError or not 0 <= rank < own.size:
+        text = f"save: global_dst_rank is {rank!r}, should be an int from 0 to {own.size - 1}"
+        raise also(ArgumentValueError, kind)(text + world.place())
 
 
 def _require_kind(obj: Any, *, is_global: bool) -> None:

@@ -344,12 +344,18 @@ _COPIES = {
 def _part_of_result(call: Call, found: Sequence[GlobalTensor], how: Spread) -> torch.Tensor:
     """Return this rank's part of a result that is a sum: that of its parts of the sums, or of one split input.
 
-    If the whole is not the sum of the results for the parts, as of a loss, it counts as the first rank's part.
+    If the whole is not the sum of the results for the parts, it counts as the first rank's part, except that each rank
+    has the loss of its own elements.
     """
     place, dims = found[0]._place, sums(how.layouts)
     with torch.no_grad():
         if call.counts_whole:
             whole: torch.Tensor = plain(call.result(map(plain, found))).detach()
+            axes = {dim: axis for dim in dims if isinstance(axis := how.taken[dim].inputs[0], int)}
+            if call.is_loss and not whole.dim() and len(axes) == len(dims):
+                each = call.result(map(plain, found), reduction="none")
+                if max(axes.values()) < each.dim():  # not if classes are split
+                    return parts.share_of_loss(whole, each, place, axes)
             return parts.summand(whole, place, _equal_on(place), dims)
         instead = [_summand(one, place, *_divided(one, how, index, dims)) for index, one in enumerate(found)]
         return cast(torch.Tensor, plain(call.result(iter(instead))).detach())

@@ -5,7 +5,7 @@ Each function goes through the dimensions of ranks one by one, so one dimension 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import torch
 
@@ -50,6 +50,18 @@ def summand(values: torch.Tensor, place: Placement, layouts: Layouts, dims: Coll
             others = (line != own[dim]).reshape([-1 if each == axis else 1 for each in range(values.dim())])
             values = values.masked_fill(others, 0)
     return values.clone()
+
+
+def share_of_loss(loss: torch.Tensor, each: torch.Tensor, place: Placement, axes: Mapping[int, int]) -> torch.Tensor:
+    """Return this rank's part of a loss, which is the sum of ``each`` element's loss or a mean of these.
+
+    ``axes`` has, for each dimension of ranks along which the loss is a sum, the axis of the elements that it splits.
+    """
+    layouts = tuple(axes.get(dim, BROADCAST) for dim in range(place.ranks.ndim))
+    total = each.sum()
+    if not total:
+        return summand(loss, place, (BROADCAST,) * place.ranks.ndim, list(axes))
+    return summand(each, place, layouts, list(axes)).sum() / total * loss
 
 
 def _owners(length: int, place: Placement, layouts: Layouts, dim: int) -> list[int]:

@@ -193,6 +193,13 @@ def test_save_refuses_tensors_of_the_wrong_kind(tmp_path: Path, rank: int | None
         flow.save({"a": [tensor]}, tmp_path / "file", global_dst_rank=rank)
 
 
+@pytest.mark.parametrize(("rank", "kind"), [(2, RuntimeError), (-1, RuntimeError), ("0", AssertionError)])
+@pytest.mark.ranks(2)
+def test_save_refuses_what_is_no_rank(tmp_path: Path, rank: Any, kind: type[Exception]) -> None:
+    with pytest.raises(kind, match="should be an int from 0 to 1"):
+        flow.save(1, tmp_path / "file", global_dst_rank=rank)
+
+
 def test_oneflow_directory_format_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NotImplementedError, match="is a directory, OneFlow's own format, should be a file"):
         flow.load(tmp_path)

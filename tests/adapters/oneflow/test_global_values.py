@@ -248,6 +248,14 @@ def test_batch_norm_normalizes_each_ranks_rows(sbp: Any) -> None:
     assert layer(counted((4, 2), S0)).sbp == (S0,)
 
 
+@pytest.mark.parametrize(("reduction", "parts"), [("mean", [1.25, 2.5]), ("sum", [5, 10])])
+def test_parts_of_a_loss_are_those_of_each_ranks_elements(reduction: str, parts: list[float]) -> None:
+    target = flow.tensor([[1.0, 3.0], [3.0, 0.0]], placement=both(), sbp=S0)  # differences 1, 2, 1, -3 from 0, 1, 2, 3
+    loss: Any = flow.nn.functional.mse_loss(counted((2, 2), S0), target, reduction=reduction)
+    assert (loss.sbp, loss.to_local().item()) == ((P,), parts[rank()])
+    assert loss.item() == sum(parts)
+
+
 def test_state_has_the_parameters_themselves_which_are_local_or_global() -> None:
     module: Any = flow.nn.Linear(2, 2)
     state = module.state_dict()
