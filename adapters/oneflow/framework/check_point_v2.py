@@ -109,7 +109,7 @@ def _each_tensor(value: Any, change: Callable[[torch.Tensor], Any]) -> Any:
 def _require_rank(rank: int) -> None:
     own = world.current()
     kind = RuntimeError if isinstance(rank, int) else AssertionError
-    if kind is AssertionError or not 0 <= rank < own.size:
+    if not (isinstance(rank, int) and 0 <= rank < own.size):
         text = f"save: global_dst_rank is {rank!r}, should be an int from 0 to {own.size - 1}"
         raise also(ArgumentValueError, kind)(text + world.place())
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from collshim.errors import ArgumentError, ArgumentTypeError, also
+
 __all__ = ["FUNCTIONS", "Forms", "difference"]
 
 _COMPARISONS = "eq ne not_equal ge gt le lt greater greater_equal logical_and logical_or logical_xor"
@@ -99,6 +101,43 @@ def difference(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     return torch.sub(*pair) if isinstance(pair[0], torch.Tensor) else torch.rsub(pair[1], pair[0])
 
 
+_INTEGERS = {torch.int8, torch.int32, torch.int64}
+
+
+def where(condition: Any, x: Any = None, y: Any = None) -> Any:
+    """Return the elements of ``x`` where the condition is true, of ``y`` elsewhere; without both, the true positions.
+
+    ``x`` and ``y`` are tensors of the same dtype, or numbers. Beside a fraction, a tensor becomes float64.
+
+    Raises:
+        TypeError: ``x`` or ``y`` is neither a tensor nor a number.
+        RuntimeError: the dtypes differ; the dtype of an integer is int64, and that of a boolean is bool.
+        NotImplementedError: both are numbers of different types.
+    """
+    if x is None and y is None:
+        return torch.where(condition)
+    if getattr(condition, "dtype", None) in _INTEGERS:
+        condition = condition.to(torch.bool)
+    first, second = _dtype_beside(x, y), _dtype_beside(y, x)
+    if None in (first, second):
+        raise ArgumentTypeError(f"where: x is {type(x)} and y is {type(y)}: expected tensors or numbers")
+    tensors = [each for each in (x, y) if isinstance(each, torch.Tensor)]
+    if first != second:
+        kind = RuntimeError if tensors else NotImplementedError
+        raise also(ArgumentError, kind)(f"where: x is {first} and y is {second}: expected the same dtype")
+    made = (each.to(first) if isinstance(each, torch.Tensor) else each for each in (x, y))
+    return torch.where(condition, *made)
+
+
+def _dtype_beside(value: Any, other: Any) -> Any:
+    """Return the dtype that ``where`` uses for a tensor or a number beside another, or None for other values."""
+    if isinstance(value, float):
+        return torch.float64
+    if isinstance(value, torch.Tensor):
+        return torch.float64 if isinstance(other, float) else value.dtype
+    return torch.bool if isinstance(value, bool) else torch.int64 if isinstance(value, int) else None
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: _with_numbers(name) for name in _COMPARISONS.split()},
     **{name: _over_axes(name) for name in ("all", "any")},
@@ -108,6 +147,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "norm": norm,
     "prod": prod,
     "sub": difference,
+    "where": where,
 }
 """The functions by name; ``oneflow`` has them, and ``Tensor`` has them as methods."""
 

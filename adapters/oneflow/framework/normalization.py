@@ -28,12 +28,22 @@ def batch_norm(
     So the running statistics differ between the ranks. If the input is ``broadcast``, all ranks have all rows.
     """
     own, pieces = _rows(input) if training else (0, [plain(input)])
-    weights = plain(weight), plain(bias)
-    made = []
-    for index, piece in enumerate(pieces):
-        statistics = (plain(running_mean), plain(running_var)) if index == own else (None, None)
-        made.append(functional.batch_norm(piece, *statistics, *weights, training, momentum, eps))
-    return torch.cat(made)
+    mean, var, weight, bias = map(plain, (running_mean, running_var, weight, bias))
+    return torch.cat(
+        [
+            functional.batch_norm(
+                piece,
+                mean if index == own else None,
+                var if index == own else None,
+                weight=weight,
+                bias=bias,
+                training=training,
+                momentum=momentum,
+                eps=eps,
+            )
+            for index, piece in enumerate(pieces)
+        ]
+    )
 
 
 def _rows(input: Any) -> tuple[int | None, list[torch.Tensor]]:

@@ -188,3 +188,26 @@ def test_loader_batches_are_oneflow_tensors() -> None:
     samples: Any = [(np.float32(1), 2), (np.float32(3), 4)]
     loader = flow.utils.data.DataLoader(samples, batch_size=2)
     assert [[type(part) for part in batch] for batch in loader] == [[flow.Tensor, flow.Tensor]]
+
+
+def test_where_takes_one_dtype_and_is_a_method_of_the_condition() -> None:
+    condition: Any = flow.tensor([True, False])
+    x = flow.tensor([1.0, 2.0])
+    assert condition.where(x, x * 2).tolist() == flow.where(condition.int(), x=x, y=x * 2).tolist() == [1.0, 4.0]
+    assert flow.where(condition, x, 0.5).dtype is flow.float64
+    assert flow.where(condition, 2.5, 3.5).dtype is flow.float32
+    assert condition.where()[0].tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "kind"),
+    [
+        (lambda: flow.ones(2), lambda: 0, RuntimeError),
+        (lambda: flow.ones(2), lambda: flow.tensor([1, 2]), RuntimeError),
+        (lambda: 1, lambda: 2.5, NotImplementedError),
+        (lambda: flow.ones(2), lambda: None, TypeError),
+    ],
+)
+def test_where_refuses_different_dtypes(x: Any, y: Any, kind: type[Exception]) -> None:
+    with pytest.raises(kind, match=r"where: x is .*: expected"):
+        flow.where(flow.tensor([True, False]), x(), y())
