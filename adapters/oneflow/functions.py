@@ -53,26 +53,26 @@ def to_global(input: Any, placement: Any = None, sbp: Any = None, **options: Any
     if not isinstance(input, torch.Tensor):
         raise also(ArgumentError, AssertionError)(f"to_global: input is {type(input)}, should be a tensor")
     if not is_global(input) and (placement is None or sbp is None):
-        text = "Converting a local tensor to global tensor must have placement and sbp parameters."
+        text = "to_global: a local tensor needs a placement and an sbp"
         raise also(ArgumentError, ValueError)(text)
     return global_tensor.to_global(input, placement, sbp, **options)
 
 
 def to_local(input: Any, *, copy: bool = False) -> Tensor:
     """Return this rank's part of a global tensor; raise an AssertionError for anything else."""
-    _require_global(input, True, "Expected global tensor for to_local but got local tensor!")
+    _require_global(input, True, "to_local: the tensor is local, should be global")
     return adopt_tensor(input.to_local())
 
 
 def local_to_global(input: Any, placement: Any, sbp: Any, **options: Any) -> GlobalTensor:
     """Return the global tensor of the ranks' local ones; raise an AssertionError for a global tensor."""
-    _require_global(input, False, "input must be a local tensor")
+    _require_global(input, False, "local_to_global: the tensor is global, should be local")
     return to_global(input, placement, sbp, **options)
 
 
 def global_to_global(input: Any, placement: Any, sbp: Any, **options: Any) -> GlobalTensor:
     """Return a global tensor on other ranks or in another layout; raise an AssertionError for a local tensor."""
-    _require_global(input, True, "input must be a global tensor")
+    _require_global(input, True, "global_to_global: the tensor is local, should be global")
     return to_global(input, placement, sbp, **options)
 
 

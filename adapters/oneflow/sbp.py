@@ -26,8 +26,7 @@ def split(dim: int | None = None, *, axis: int | None = None) -> sbp:
     if along < 0:
         raise also(ArgumentValueError, RuntimeError)(f"Split axis must not be negative, but got {along}!")
     if along >= _MAXIMUM:
-        text = f"Expected split axis to be less than the supported maximum axis ({_MAXIMUM}), but got {along}!"
-        raise also(ArgumentValueError, RuntimeError)(text)
+        raise also(ArgumentValueError, RuntimeError)(f"split: axis {along} is too large, should be below {_MAXIMUM}")
     return sbp.of(int(along))
 
 

@@ -268,7 +268,7 @@ def to_global(local: torch.Tensor, placement: Any = None, sbp: Any = None, **opt
     if isinstance(local, GlobalTensor):
         return local.to_global(placement, sbp, **options)
     if placement is None or sbp is None:
-        text = "Converting a local tensor to global tensor must have placement and sbp parameters."
+        text = "to_global: a local tensor needs a placement and an sbp"
         raise also(ArgumentError, RuntimeError)(text + world.place())
     given = {name: value for name, value in options.items() if name != "grad_sbp" or value is not None}
     _require_options("local_to_global", given, "check_meta", "copy")

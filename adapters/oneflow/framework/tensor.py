@@ -205,7 +205,7 @@ def require_alike(tensor: Tensor, other: Any) -> None:
     """Refuse a pair of a local tensor and a global one."""
     if isinstance(other, Tensor) and other.is_global != tensor.is_global:
         kind = "global" if tensor.is_global else "local"
-        text = f"Only {kind} tensor can be assigned to {kind} tensor.{world.place()}"
+        text = f"copy_: the tensor is {kind}, and other is not{world.place()}"
         raise also(ArgumentError, AssertionError)(text)
 
 
