@@ -17,7 +17,7 @@ from collshim.errors import WorldError
 from collshim.transports.rendezvous.client import StoreClient
 from collshim.transports.sockets.connections import Connections
 
-_GRACE = 0.3
+_GRACE = 2.0
 """How many seconds the ranks of a world have to publish their records if they disagree."""
 
 _CONNECT_SECONDS = 1.0
