@@ -37,7 +37,8 @@ def require_tensor(collective: str, what: str, value: Array, exception: type[Exc
     """Refuse a value that is not an array, and a global tensor."""
     if not (isinstance(value, Tensor) or is_array(value)):
         raise argument_error(exception, collective, what, type(value), "a tensor")
-    _require_local(collective, what, value)
+    if getattr(value, "is_global", False):
+        raise _global_error(collective, what)
 
 
 def require_attribute(collective: str, what: str, value: object, attribute: str) -> None:
@@ -46,12 +47,12 @@ def require_attribute(collective: str, what: str, value: object, attribute: str)
         kind = type(value).__name__
         expected = f"a tensor ({kind!r} object has no attribute {attribute!r})"
         raise argument_error(AttributeError, collective, what, kind, expected)
-    _require_local(collective, what, value)
-
-
-def _require_local(collective: str, what: str, value: object) -> None:
     if getattr(value, "is_global", False):
-        raise argument_error(AssertionError, collective, what, "a global tensor", "a local one: call its to_local()")
+        raise _global_error(collective, what)
+
+
+def _global_error(collective: str, what: str) -> CollshimError:
+    return argument_error(AssertionError, collective, what, "a global tensor", "a local one: call its to_local()")
 
 
 def values(collective: str, what: str, value: Array) -> Tensor:
