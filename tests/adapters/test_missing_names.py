@@ -52,7 +52,7 @@ def test_every_module_refuses_in_the_same_form(framework: str) -> None:
         ("mindspore.nn", "GRU", "use torch.nn.GRU"),
         ("mindspore.ops", "pixel_unshuffle", "use torch.pixel_unshuffle"),
         ("mindspore.nn", "Conv2dTranspose", "use torch.nn.ConvTranspose2d"),
-        ("megengine.module", "LSTM", "use torch.nn.LSTM"),
+        ("megengine.module", "MultiHeadAttention", "use torch.nn.MultiheadAttention"),
         ("tensorflow", "strings", "use Python's own strings"),
         ("tensorflow.distribute", "ParameterServerStrategy", "use MultiWorkerMirroredStrategy, or "),
         ("oneflow.nn", "FusedMLP", "build it from flow.nn.Linear and flow.nn.ReLU"),
