@@ -24,7 +24,7 @@ def have_processors(ranks: int) -> bool:
 def pause(quiet: float, least: float, longest: float) -> float:
     """Return the seconds until the next check for something that has not happened for ``quiet`` seconds.
 
-    That is a sixteenth of them: the check is late by little, and a long wait takes hardly any processor time.
+    That is a sixteenth of them: the check is late by little, and a long wait takes little processor time.
     """
     return max(least, min(quiet / 16, longest))
 
