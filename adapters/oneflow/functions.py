@@ -51,34 +51,49 @@ def to_global(input: Any, placement: Any = None, sbp: Any = None, **options: Any
         AssertionError: ``input`` is not a tensor. ValueError: it is local, and ``placement`` or ``sbp`` is None.
     """
     if not isinstance(input, torch.Tensor):
-        raise also(ArgumentError, AssertionError)(f"to_global: input is {type(input)}, should be a tensor")
+        text = f"to_global: input is a {type(input).__name__}, should be a tensor{world.place()}"
+        raise also(ArgumentError, AssertionError)(text)
     if not is_global(input) and (placement is None or sbp is None):
-        text = "to_global: a local tensor needs a placement and an sbp"
+        text = f"to_global: a local tensor needs a placement and an sbp{world.place()}"
         raise also(ArgumentError, ValueError)(text)
     return global_tensor.to_global(input, placement, sbp, **options)
 
 
 def to_local(input: Any, *, copy: bool = False) -> Tensor:
-    """Return this rank's part of a global tensor; raise an AssertionError for anything else."""
-    _require_global(input, True, "to_local: the tensor is local, should be global")
+    """Return this rank's part of a global tensor; raise an AssertionError for a local one."""
+    _require("to_local", input, "global")
     return adopt_tensor(input.to_local())
 
 
-def local_to_global(input: Any, placement: Any, sbp: Any, **options: Any) -> GlobalTensor:
-    """Return the global tensor of the ranks' local ones; raise an AssertionError for a global tensor."""
-    _require_global(input, False, "local_to_global: the tensor is global, should be local")
-    return to_global(input, placement, sbp, **options)
+def local_to_global(
+    input: Any, placement: Any = None, sbp: Any = None, *, check_meta: bool = True, copy: bool = False
+) -> GlobalTensor:
+    """Return the global tensor of the ranks' local ones; raise an AssertionError for a global one."""
+    _require("local_to_global", input, "local")
+    return to_global(input, placement, sbp, check_meta=check_meta, copy=copy)
 
 
-def global_to_global(input: Any, placement: Any, sbp: Any, **options: Any) -> GlobalTensor:
-    """Return a global tensor on other ranks or in another layout; raise an AssertionError for a local tensor."""
-    _require_global(input, True, "global_to_global: the tensor is local, should be global")
-    return to_global(input, placement, sbp, **options)
+def global_to_global(
+    input: Any,
+    placement: Any = None,
+    sbp: Any = None,
+    *,
+    grad_sbp: Any = None,
+    check_meta: bool = False,
+    copy: bool = False,
+) -> GlobalTensor:
+    """Return a global tensor on other ranks or in another layout; raise an AssertionError for a local one."""
+    _require("global_to_global", input, "global")
+    return to_global(input, placement, sbp, grad_sbp=grad_sbp, check_meta=check_meta)
 
 
-def _require_global(input: Any, expected: bool, text: str) -> None:
-    if is_global(input) != expected:
-        raise also(ArgumentError, AssertionError)(text + world.place())
+def _require(function: str, input: Any, kind: str) -> None:
+    """Refuse a tensor that is not of the kind, "local" or "global"; AttributeError if it is no tensor."""
+    found = "global" if is_global(input) else "local" if isinstance(input, torch.Tensor) else ""
+    if found != kind:
+        what = f"a {found} tensor" if found else f"a {type(input).__name__}"
+        text = f"{function}: input is {what}, should be a {kind} tensor{world.place()}"
+        raise also(ArgumentError, AssertionError if found else AttributeError)(text)
 
 
 def cast(input: torch.Tensor, dtype: torch.dtype) -> Tensor:

@@ -36,25 +36,16 @@ class Adam(Optimizer):
             self._add_state(parameter, "step", initializer=0.0)
 
     def _updates(self, param_group: dict[str, Any]) -> None:
-        for parameter in param_group["params"]:
-            if parameter.grad is not None:
-                self._update(parameter, param_group)
-
-    def _update(self, parameter: Any, group: dict[str, Any]) -> None:
-        (first, second), decay = group["betas"], group["weight_decay"]
-        grad = self._decayed(parameter, decay)
-        states = self._state[parameter]
-        step, average, squares = states["step"], states["exp_avg"], states["exp_avg_sq"]
-        step += 1
-        average._reset(average * first + grad * (1 - first))
-        squares._reset(squares * second + grad * grad * (1 - second))
-        count = step.item()
-        width = (squares / (1 - second**count)) ** 0.5 + group["eps"]
-        change = average / (1 - first**count) / width
-        parameter._reset(self._kept(parameter, group) - change * group["lr"])
-
-    def _decayed(self, parameter: Any, decay: float) -> Any:
-        return parameter.grad + parameter * decay if decay else parameter.grad
+        first, second = param_group["betas"]
+        for parameter, grad, states in self._decayed_gradients(param_group):
+            step, average, squares = states["step"], states["exp_avg"], states["exp_avg_sq"]
+            step += 1
+            average._reset(average * first + grad * (1 - first))
+            squares._reset(squares * second + grad * grad * (1 - second))
+            count = step.item()
+            width = (squares / (1 - second**count)) ** 0.5 + param_group["eps"]
+            change = average / (1 - first**count) / width
+            parameter._reset(self._kept(parameter, param_group) - change * param_group["lr"])
 
     def _kept(self, parameter: Any, group: dict[str, Any]) -> Any:
         return parameter

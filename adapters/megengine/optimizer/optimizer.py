@@ -91,11 +91,12 @@ class Optimizer:
 
     def _decayed_gradients(self, group: dict[str, Any]) -> Iterator[tuple[Parameter, Tensor, dict[str, Tensor]]]:
         """Yield each parameter of a group that has a gradient, its gradient plus the weight decay, and its states."""
-        decay = group["weight_decay"]
         for parameter in group["params"]:
             if parameter.grad is not None:
-                grad = parameter.grad + parameter * decay if decay else parameter.grad
-                yield parameter, grad, self._state.get(parameter, {})
+                yield parameter, self._decayed(parameter, group["weight_decay"]), self._state.get(parameter, {})
+
+    def _decayed(self, parameter: Any, decay: float) -> Any:
+        return parameter.grad + parameter * decay if decay else parameter.grad
 
     def _get_params(self) -> list[Parameter]:
         return [parameter for group in self.param_groups for parameter in group["params"]]

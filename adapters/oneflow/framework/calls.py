@@ -55,11 +55,12 @@ def require_sum_after(func: Callable[..., Any], args: Sequence[Any], named: Mapp
     if not is_global(written) or PARTIAL not in cast(Any, written)._layouts:
         return
     name = _name_of(func) + ("_" if named.get("inplace") else "")
-    adds_number = name in _ADDITIONS and not isinstance(args[1], torch.Tensor)
-    writes_masked = name == "__setitem__" and _is_mask(args[1])
+    operand = args[1] if len(args) > 1 else named.get("other")
+    adds_number = name in _ADDITIONS and not isinstance(operand, torch.Tensor)
+    writes_masked = name == "__setitem__" and _is_mask(operand)
     if name in _ENDING_SUMS or adds_number or writes_masked:
-        text = f"{name}: the tensor is a partial_sum, which this cannot change in place"
-        raise also(ArgumentError, RuntimeError)(f"{text}; call to_global with another sbp first{world.place()}")
+        text = f"{name} cannot change a partial_sum in place; call to_global with another sbp first"
+        raise also(ArgumentError, RuntimeError)(text + world.place())
 
 
 class Call:

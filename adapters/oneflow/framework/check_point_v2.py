@@ -119,8 +119,7 @@ def _require_kind(obj: Any, *, is_global: bool) -> None:
 
     def check(tensor: torch.Tensor) -> None:
         if getattr(tensor, "is_global", False) != is_global:
-            found, wanted = ("local", "without") if is_global else ("global", "with")
-            text = f"save: a tensor is {found}: should be saved {wanted} global_dst_rank"
-            raise also(ArgumentValueError, AssertionError)(text + world.place())
+            advice = "is local: leave global_dst_rank out" if is_global else "is global: pass global_dst_rank"
+            raise also(ArgumentValueError, AssertionError)(f"save: a tensor {advice}{world.place()}")
 
     _each_tensor(obj, check)

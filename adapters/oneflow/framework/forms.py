@@ -105,9 +105,10 @@ _INTEGERS = {torch.int8, torch.int32, torch.int64}
 
 
 def where(condition: Any, x: Any = None, y: Any = None) -> Any:
-    """Return the elements of ``x`` where the condition is true, of ``y`` elsewhere; without both, the true positions.
+    """Return the elements of ``x`` if the condition is true there, and otherwise those of ``y``.
 
-    ``x`` and ``y`` are tensors of the same dtype, or numbers. Beside a fraction, a tensor becomes float64.
+    ``x`` and ``y`` are tensors of the same dtype, or numbers. Beside a float, a tensor becomes float64. Without both,
+    return the positions at which the condition is true.
 
     Raises:
         TypeError: ``x`` or ``y`` is neither a tensor nor a number.
@@ -120,11 +121,11 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
         condition = condition.to(torch.bool)
     first, second = _dtype_beside(x, y), _dtype_beside(y, x)
     if None in (first, second):
-        raise ArgumentTypeError(f"where: x is {type(x)} and y is {type(y)}: expected tensors or numbers")
+        raise ArgumentTypeError(f"where: x is {type(x)} and y is {type(y)}, should be tensors or numbers")
     tensors = [each for each in (x, y) if isinstance(each, torch.Tensor)]
     if first != second:
         kind = RuntimeError if tensors else NotImplementedError
-        raise also(ArgumentError, kind)(f"where: x is {first} and y is {second}: expected the same dtype")
+        raise also(ArgumentError, kind)(f"where: x is {first} and y is {second}, should be of one dtype")
     made = (each.to(first) if isinstance(each, torch.Tensor) else each for each in (x, y))
     return torch.where(condition, *made)
 

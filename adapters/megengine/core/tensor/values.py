@@ -128,7 +128,7 @@ def require_axes(value: Value, *counts: int) -> Value:
 
 def indices(value: Value) -> Value:
     """Return indices as torch takes them; RuntimeError unless they are int32."""
-    if value.dtype not in (torch.int32, torch.int64):
+    if value.dtype not in (torch.int32, torch.int64):  # a torch.Tensor may be int64
         raise also(ArgumentTypeError, RuntimeError)(
             f"indices are {str(value.dtype).removeprefix('torch.')}, should be int32: use astype"
         )
