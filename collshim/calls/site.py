@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import sys
+import threading
 import traceback
 import warnings
 from collections.abc import Mapping, Sequence
@@ -38,6 +40,9 @@ NOT_A_USERS = (*OWN, *(f"{folder}{os.sep}" for folder in torch.__path__), contex
 In a backward pass, or if torch calls its own process group, torch's frames are between the user's and collshim's. At
 the end of a block whose calls are posted together, contextlib's frames are there.
 """
+
+_LOOKING = threading.Lock()
+"""Held while a thread looks at another thread's frame, since the thread turns the garbage collector off and on."""
 
 _OF_PYTHON = f"{Path(os.__file__).parent}{os.sep}"
 _PYTESTS = f"{os.sep}_pytest{os.sep}"
@@ -112,7 +117,7 @@ def line_of(thread: int) -> str:
 
     ``thread`` is the thread's ``threading.get_ident()``.
     """
-    frame = sys._current_frames().get(thread)
+    frame = _frame_of(thread)
     while frame is not None and not is_a_users(frame.f_code.co_filename):
         frame = frame.f_back
     if frame is None:
@@ -120,6 +125,22 @@ def line_of(thread: int) -> str:
     code = frame.f_code
     site = Caller(code, frame.f_lineno).site()
     return site if code.co_name == "<module>" else f"{site} in {code.co_name}"
+
+
+def _frame_of(thread: int) -> FrameType | None:
+    """Return the frame that a thread runs; None if it has ended.
+
+    The garbage collector must not run meanwhile: in Python 3.11.7, among others, ``sys._current_frames`` holds a lock
+    that every thread takes as it starts and ends. If a destructor released the GIL, all threads could wait without end.
+    """
+    with _LOOKING:
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            return sys._current_frames().get(thread)
+        finally:
+            if collects:
+                gc.enable()
 
 
 def is_a_users(path: str) -> bool:

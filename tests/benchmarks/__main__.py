@@ -16,13 +16,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.benchmarks import forms, goals, host, marked, one_host, page, ranks, small, steps, tables, waiting
+from tests.benchmarks import forms, goals, host, making, marked, one_host, page, ranks, small, steps, tables, waiting
 from tests.benchmarks.measure import SIZES
 from tests.benchmarks.operations import OPERATIONS, OPS
 from tests.benchmarks.ranks import Job
 
 NAMES = tuple(OPERATIONS)
-SECTIONS = ("shared", "waiting", "marked", "host", "cells", "calls", "adapter", "forms", "steps")
+SECTIONS = ("shared", "waiting", "making", "marked", "host", "cells", "calls", "adapter", "forms", "steps")
 
 
 class Effort(NamedTuple):
@@ -166,6 +166,8 @@ def _for_users(effort: Effort, ops: Sequence[str], sections: Sequence[str]) -> I
         yield from _shared(effort, ops)
     if "waiting" in sections:
         yield from tables.waiting(waiting.measure_waiting(max(0.1, 5 * effort.share)))
+    if "making" in sections:
+        yield from tables.making(making.measure_making(effort.processes, max(3, int(40 * effort.share))))
     if "marked" in sections:
         yield from tables.marked(marked.measure_marked(max(2, int(50 * effort.share))))
 

@@ -14,10 +14,15 @@ from collshim.settings import options
 from collshim.transports.processes.process_groups import ProcessGroups
 from collshim.transports.processes.transport import ProcessTransport
 from collshim.transports.rendezvous.world import ProcessWorld
+from collshim.transports.shared_memory.meeting import Gather
 
 
 class _Fake(ProcessGroups):
     """Groups that use torch's fake one."""
+
+    def meeting(self, key: str, ranks: Sequence[int]) -> Gather:
+        """Return a function that returns this rank's bytes for all ranks."""
+        return lambda own: [own] * len(ranks)
 
     def make(self, key: str, ranks: Sequence[int], *, cuda: bool) -> ProcessGroup:
         """Make a ProcessGroup whose calls complete at once and move nothing."""
@@ -48,6 +53,7 @@ def unchecked(world: World) -> Communicator:
 
 
 def process_group(comm: Communicator) -> ProcessGroup:
-    """Return the ProcessGroup that a communicator between processes sends through."""
-    group: ProcessGroup = comm._transport.data_group  # type: ignore[attr-defined]  # not of every transport
+    """Return the ProcessGroup of a communicator between processes; make one if it has none, on all ranks."""
+    transport: Any = comm._transport
+    group: ProcessGroup = transport.data_group or transport.groups.make("bench/bare", transport.ranks, cuda=False)
     return group

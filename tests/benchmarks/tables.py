@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from collshim.conformance.reporting import markdown
 from tests.benchmarks.forms import ALLOCATED, COPY, FRESH, GIVEN, SEPARATE, Forms
 from tests.benchmarks.host import Host
+from tests.benchmarks.making import Makings
+from tests.benchmarks.making import rows as making_rows
 from tests.benchmarks.marked import rows
 from tests.benchmarks.measure import SIZES, Cells, Figure, Samples, figures, ratio, ratio_of_tenths, shown
 from tests.benchmarks.one_host import BACKEND, ENGINE, SHIM
@@ -72,6 +74,12 @@ def marked(times: dict[str, list[float]]) -> list[str]:
 def waiting(shares: Shares) -> list[str]:
     """Return the processor time of ranks that wait."""
     return ["### A rank that waits, 2 ranks", "", *table(["call", GLOO, COLLSHIM], waiting_rows(shares))]
+
+
+def making(found: Makings) -> list[str]:
+    """Return the time to make a group."""
+    header = ["step", "ranks", GLOO, COLLSHIM, f"{COLLSHIM} / {GLOO}"]
+    return ["### Making a group of processes", "", *table(header, making_rows(found))]
 
 
 def adapter(times: Tables) -> list[str]:

@@ -155,5 +155,6 @@ def closes_while_another_makes() -> Any:
 @pytest.mark.parametrize("transport", TRANSPORTS[1:])
 def test_group_closed_while_being_made_leaves_no_key(transport: str) -> None:
     first, second = on_ranks(closes_while_another_makes, 2, transport, wait=20.0)
-    assert first == (1, [False], False)
-    assert (any(second[1]), second[2]) == (False, False)
+    assert first[0] == 1 or "gloo" not in transport  # gloo still needs the rank: a thread waits to end the group
+    for _, alive, has_more_keys in (first, second):
+        assert (any(alive), has_more_keys) == (False, False)

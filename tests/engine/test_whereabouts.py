@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 import threading
 import time
 from typing import Any
@@ -10,6 +12,7 @@ import pytest
 import torch
 
 import collshim
+from collshim.calls.site import line_of
 from collshim.world import use
 from tests.engine.worlds import attempt, fresh, on_ranks, world
 
@@ -164,3 +167,22 @@ def test_group_that_is_not_made_names_the_cause() -> None:
     assert "making a group of the world's ranks [0, 1] at " in told
     assert "1 of 2 ranks did not arrive within 1 s: rank 1 waits in recv(shape (1,), float32, from 2) " in told
     assert "; rank 1 waits for rank 2, which waits in recv(shape (1,), float32, from 0) " in told
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_looking_at_a_thread_runs_no_destructors(collects: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python holds a lock meanwhile, and the destructors of tensors release the GIL."""
+    frames, collected = sys._current_frames, list[bool]()
+
+    def observed() -> Any:
+        collected.append(gc.isenabled())
+        return frames()
+
+    monkeypatch.setattr(sys, "_current_frames", observed)
+    before = gc.isenabled()
+    gc.enable() if collects else gc.disable()
+    try:
+        line_of(threading.get_ident())
+        assert (collected, gc.isenabled()) == ([False], collects)
+    finally:
+        gc.enable() if before else gc.disable()

@@ -12,14 +12,25 @@ BEGINS = """
 import os, signal, time, torch, collshim
 from collshim.transports.processes import process_groups
 from collshim.transports.rendezvous import world as rendezvous
+from collshim.transports.shared_memory import meeting
 from tests.robustness.told import tell
 rendezvous.LEAVE_SECONDS = 0.5  # nobody knows that rank 2 will not come to take its leave
 """
-FAULTS = {
-    "dies": "process_groups.ProcessGroups._gloo = lambda *arguments: os._exit(3)\n",
-    "stops": "process_groups.ProcessGroups._gloo = lambda *arguments: os.kill(os.getpid(), signal.SIGSTOP)\n",
+STEPS = {
+    "gloo": ("process_groups.ProcessGroups._gloo", "connect"),
+    "shared_memory": ("meeting._reads_far", "say whether they share memory"),
 }
-"""The fault of a rank that has arrived, and should connect now."""
+"""A function that a rank calls between its arrival and the end of the group's making, and what it then did not do."""
+
+FAULTS = {
+    "dies": "{step} = lambda *arguments: os._exit(3)\n",
+    "stops": "{step} = lambda *arguments: os.kill(os.getpid(), signal.SIGSTOP)\n",
+}
+
+
+def _fault(fault: str, transport: str) -> str:
+    return FAULTS[fault].format(step=STEPS[transport][0])
+
 
 OWN_GROUP = """
 if os.environ["RANK"] == "2":
@@ -53,7 +64,7 @@ tell(meets)
 """
 SERVER_STOPS = """
 if os.environ["RANK"] == "0":
-    process_groups.ProcessGroups.make = lambda *arguments, **options: os.kill(os.getpid(), signal.SIGSTOP)
+    process_groups.ProcessGroups.meeting = lambda *arguments: os.kill(os.getpid(), signal.SIGSTOP)
 tell(lambda: collshim.current() and None)
 """
 FEW_DESCRIPTORS = """
@@ -70,16 +81,18 @@ tell(lambda: int(comm.subgroup([0, 1, 2]).all_reduce(torch.tensor(comm.rank)).wa
 """
 
 
+@pytest.mark.parametrize("transport", STEPS)
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("script", [OWN_GROUP, SUBGROUP], ids=["the world's own group", "a subgroup"])
-def test_rank_failing_before_connecting_is_named(script: str, fault: str) -> None:
-    with ranks(BEGINS + script.format(fault=FAULTS[fault]), 3, COLLSHIM_TIMEOUT=str(TIMEOUT)) as processes:
+def test_rank_failing_after_its_arrival_is_named(script: str, fault: str, transport: str) -> None:
+    script = BEGINS + script.format(fault=_fault(fault, transport))
+    with ranks(script, 3, COLLSHIM_TIMEOUT=str(TIMEOUT), COLLSHIM_TRANSPORT=transport) as processes:
         found = await_ends(processes[:2])
     for seen in found:
         made = read_reports(seen.out)[0]
         assert made.kind in ("PeerError", "DeadlineError"), seen
         assert ": rank 2 " in made.text, made
-        assert "1 of 3 ranks did not connect" in made.text, made
+        assert f"1 of 3 ranks did not {STEPS[transport][1]}" in made.text, made
         assert made.seconds < TIMEOUT + SLACK
 
 
@@ -136,8 +149,10 @@ def test_stopped_store_has_one_deadline_for_all_steps() -> None:
         assert made.seconds < seconds + SLACK
 
 
-def test_group_can_be_made_after_a_failed_one() -> None:
-    with ranks(BEGINS + SUBGROUP.format(fault=FAULTS["dies"]), 3, COLLSHIM_TIMEOUT=str(TIMEOUT)) as processes:
+@pytest.mark.parametrize("transport", STEPS)
+def test_group_can_be_made_after_a_failed_one(transport: str) -> None:
+    script = BEGINS + SUBGROUP.format(fault=_fault("dies", transport))
+    with ranks(script, 3, COLLSHIM_TIMEOUT=str(TIMEOUT), COLLSHIM_TRANSPORT=transport) as processes:
         found = await_ends(processes[:2])
     assert [read_reports(seen.out)[1].value for seen in found] == [2, 2], found
 

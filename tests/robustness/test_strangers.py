@@ -28,6 +28,9 @@ from tests.robustness.told import SLACK, read_reports
 LOOPBACK = "127.0.0.1"
 TIMEOUT = 20.0
 HARD = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+GLOO = {"COLLSHIM_SECRET": "the world's own", "COLLSHIM_TRANSPORT": "gloo"}
+"""Settings of a world whose groups are made by gloo, which listens at a port meanwhile."""
+
 OWN_WORLD = """
 import resource, sys, threading, time, torch
 resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard}))
@@ -112,7 +115,7 @@ def test_ranks_without_free_descriptors_continue(world: str) -> None:
 def test_strangers_do_not_disturb_making_groups(says: Callable[[int], bytes]) -> None:
     script = OWN_WORLD.format(soft=128, hard=HARD) + SLOWLY + MADE + "close()\n"
     with (
-        ranks(script, 2, COLLSHIM_SECRET="the world's own", COLLSHIM_TIMEOUT=str(TIMEOUT)) as processes,
+        ranks(script, 2, **GLOO, COLLSHIM_TIMEOUT=str(TIMEOUT)) as processes,
         insistent_strangers([process.pid for process in processes], 200, says) as taken,
     ):
         found = await_ends(processes[::-1])
@@ -124,7 +127,7 @@ def test_strangers_posing_as_gloo_are_an_error() -> None:
     """gloo's connections have no authentication: while a group is made a stranger may take a rank's place."""
     script = OWN_WORLD.format(soft=128, hard=HARD) + SLOWLY + MADE + "import os; os._exit(0)\n"
     with (
-        ranks(script, 2, COLLSHIM_SECRET="the world's own", COLLSHIM_TIMEOUT="3") as processes,
+        ranks(script, 2, **GLOO, COLLSHIM_TIMEOUT="3") as processes,
         insistent_strangers([process.pid for process in processes], 200, sequence_numbers),
     ):
         found = await_ends(processes[::-1])

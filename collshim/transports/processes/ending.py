@@ -47,18 +47,18 @@ class GroupEnd:
     deferred: DeferredErrors
     launches: Launches
     latest: Any
-    data_group: Any
+    data_group: Any = None
     gpu_port: Any = None
     shared: SharedMemory | None = None
     _messages: Messages
     _queue: deque[Exchange]
     _ending: threading.Lock
     _failure: CommunicationError | None
-    _is_closed = _is_ending = False
+    _is_open = _is_closed = _is_ending = False
     _afterwards: list[Callable[[], None]]
-    _fingerprint_group: Any
-    _data_backend: Any
-    _fingerprint_backend: Any
+    _fingerprint_group: Any = None
+    _data_backend: Any = None
+    _fingerprint_backend: Any = None
     _latest_fingerprints: Any
 
     def advance(self) -> bool:
@@ -176,7 +176,7 @@ class GroupEnd:
         is_ending: Callable[[], bool] = sys.is_finalizing,  # at the end of the process, modules have lost their names
         never_free: Callable[[list[Any]], None] = never_free,
     ) -> None:
-        if getattr(self, "_fingerprint_group", None) is not None:
+        if self._is_open:
             never_free(self._groups()) if is_ending() else self.drop()
 
     def _let_go(self, then: Callable[[], None] = lambda: None) -> threading.Thread | None:
@@ -197,6 +197,7 @@ class GroupEnd:
             groups = self._groups()
             if self.shared is not None:
                 self.shared.close()
+            self._is_open = False
             self.data_group = self.gpu_port = self._fingerprint_group = None
             self._data_backend = self._fingerprint_backend = None
             self._afterwards.append(then)
@@ -236,7 +237,7 @@ class GroupEnd:
         destructor, which ends its backends, does not: it could wait for a thread of gloo that waits for the GIL.
         """
         groups = self.data_group, self._fingerprint_group, self._data_backend, self._fingerprint_backend
-        return [group for group in groups if group is not None]
+        return [group for group in dict.fromkeys(groups) if group is not None]
 
     def _is_idle(self) -> bool:
         works = self.latest, self._latest_fingerprints

@@ -7,21 +7,22 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import torch
 from torch.distributed import PrefixStore, ProcessGroup, ProcessGroupGloo, Store
 
 from collshim.accelerator import ACCELERATOR
-from collshim.calls.site import caller
 from collshim.errors import DeadlineError
 from collshim.torch_release import GLOO_KEEPS_ITS_TIMEOUT
 from collshim.transports.dropping import never_free
 from collshim.transports.processes.backend import accelerators_backend_type
 from collshim.transports.processes.gloo_device import CONNECTS_LATER, GlooDevice
 from collshim.transports.processes.nccl.group import made_nccl, nccl_is_there
-from collshim.transports.rendezvous.making import Assembly, Mesh
+from collshim.transports.rendezvous.making import Assembly, Mesh, Sharing
 from collshim.transports.rendezvous.world import ProcessWorld
+from collshim.transports.shared_memory.meeting import Gather
 from collshim.transports.sockets.descriptors import require_descriptors
 
 _PATIENCE = 10
@@ -30,11 +31,19 @@ _TRIES = 5
 """How often gloo tries to connect, each time as long as its deadline."""
 _OF_GLOO = "0"
 """The prefix of gloo's own keys in the store of a group, as in torch 2.13."""
+_STEPS = (Assembly, Sharing)
+"""The steps in which the ranks of a group meet."""
 
 
-def keys_of_gloo(size: int) -> list[str]:
-    """Return the keys that gloo leaves in the store of a group of ``size`` ranks."""
-    return [] if CONNECTS_LATER else [f"{_OF_GLOO}/{rank}" for rank in range(size)]
+def keys_of_making(ranks: Sequence[int], groups: Sequence[str]) -> list[str]:
+    """Return the names of the keys that these ranks of the world leave in the store when they make a group.
+
+    ``groups`` are the names of its ProcessGroups.
+    """
+    by_gloo = [] if CONNECTS_LATER else [f"{_OF_GLOO}/{rank}" for rank in range(len(ranks))]
+    by_group = [*by_gloo, *(f"{Mesh.mark}/{rank}" for rank in ranks)]
+    marks = [f"{step.mark}/{rank}" for step in _STEPS for rank in ranks]
+    return [*marks, *(f"{group}/{name}" for group in groups for name in by_group)]
 
 
 class ProcessGroups:
@@ -56,8 +65,25 @@ class ProcessGroups:
         self._making, self._device_lock = threading.Lock(), threading.Lock()
         world.at_close(self._await_nccl, abandon=self._abandon)
 
+    def meeting(self, key: str, ranks: Sequence[int]) -> Gather:
+        """Return the function by which ranks that make a group exchange bytes, twice at most; see ``meet``.
+
+        Raises:
+            WorldError: the process may not open as many files as the group can need; the other ranks still wait.
+        """
+        require_descriptors(len(ranks))
+        world = self.world
+        steps = (step(world.client, world.stalls, world.rank, ranks, key, world.refuse) for step in _STEPS)
+
+        def gather(own: bytes) -> list[bytes]:
+            words = next(steps).gather(own.hex(), world.making_deadline, world.timeout)
+            return [bytes.fromhex(word) for word in words]
+
+        world.announce()
+        return gather
+
     def make(self, key: str, ranks: Sequence[int], *, cuda: bool) -> ProcessGroup:
-        """Make a ProcessGroup: gloo for CPU tensors and, if ``cuda`` and NCCL is available, NCCL for CUDA tensors.
+        """Make a ProcessGroup of ranks that have met: gloo for CPU tensors and, if ``cuda``, NCCL for CUDA tensors.
 
         Raises:
             DeadlineError, PeerError: a rank is missing, or the store does not answer.
@@ -85,14 +111,11 @@ class ProcessGroups:
     def _make(self, store: Store, key: str, ranks: Sequence[int], cuda: bool) -> ProcessGroup:
         world = self.world
         rank, size = list(ranks).index(world.rank), len(ranks)
-        world.announce()
         group = ProcessGroup(store, rank, size)
-        limit = world.making_deadline
-        with world.stalls.during_making(ranks, caller().site()), world.blame_server(ranks):
-            parts = world.client, world.stalls, world.rank, ranks, key, world.refuse
-            Assembly(*parts).wait(limit, world.timeout)
-            device, seconds = self._gloo_device(), world.seconds_left()
-            gloo = Mesh(*parts).made(lambda: self._gloo(store, rank, size, device, seconds), limit, world.timeout)
+        device, seconds = self._gloo_device(), world.seconds_left()
+        mesh = Mesh(world.client, world.stalls, world.rank, ranks, key, world.refuse)
+        connect = partial(self._gloo, store, rank, size, device, seconds)
+        gloo = mesh.made(connect, world.making_deadline, world.timeout)
         group._register_backend(torch.device("cpu"), ProcessGroup.BackendType.GLOO, gloo)
         group._set_default_backend(ProcessGroup.BackendType.GLOO)
         if cuda and nccl_is_there():

@@ -20,7 +20,7 @@ from collshim.calls.collective import BARRIER
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller, caller
 from collshim.errors import ArgumentValueError, CollshimError
-from collshim.layout import Parts, buffer
+from collshim.layout import Parts
 from collshim.settings import get as current_options
 from collshim.transports.dropping import DROPPED
 from collshim.transports.processes.backend import OF_GROUP, Transfer
@@ -41,10 +41,9 @@ from collshim.transports.processes.nccl import exchange as nccl_exchange
 from collshim.transports.processes.nccl.group import nccl_is_there
 from collshim.transports.processes.nccl.launches import Launches
 from collshim.transports.processes.nccl.options import chosen, refuse_options, set_options
-from collshim.transports.processes.process_groups import ProcessGroups, keys_of_gloo
+from collshim.transports.processes.process_groups import ProcessGroups, keys_of_making
 from collshim.transports.processes.progress import LEFTOVERS, PROGRESS
 from collshim.transports.processes.shared_exchange import SharedExchange
-from collshim.transports.rendezvous.making import Sharing
 from collshim.transports.shared_memory.group import SharedMemory
 from collshim.transports.shared_memory.late_threads import hold_late_threads
 from collshim.transports.shared_memory.meeting import meet
@@ -60,7 +59,8 @@ _FEW = 32
 class ProcessTransport(GroupEnd):
     """See ``Transport``.
 
-    Fingerprints and data travel in two ProcessGroups; all ranks make the calls in each in the same order.
+    Without shared memory, fingerprints and data travel in two ProcessGroups; all ranks make the calls in each in the
+    same order. With it, a ProcessGroup carries only the data that the memory cannot carry, if there can be any.
 
     Args:
         groups: makes this process's ProcessGroups.
@@ -70,8 +70,8 @@ class ProcessTransport(GroupEnd):
             compares all calls and the lines that made them.
 
     Attributes:
-        data_group: the ProcessGroup for data; None once the group has ended. ``gpu_port``: its NCCL backend, from the
-            first call on a GPU on.
+        data_group: the ProcessGroup for data; None if shared memory carries all of it, or once the group has ended.
+        gpu_port: its NCCL backend, from the first call on a GPU on.
         latest: the last work of gloo's for data. NCCL's works are not kept: its groups are ended differently, and a
             work that was captured into a graph must not be queried.
         least_spread: seconds between the first and the last rank's post, in the call where they were closest.
@@ -105,10 +105,6 @@ class ProcessTransport(GroupEnd):
         self.launches = Launches(self, world)
         self.agreeing, self._ending = threading.RLock(), threading.Lock()
         self._afterwards = []
-        self.data_group: Any = groups.make(f"{key}/data", ranks, cuda=True)
-        self._fingerprint_group: Any = groups.make(f"{key}/fingerprints", ranks, cuda=False)
-        self._data_backend: Any = self.data_group._get_backend(torch.device("cpu"))
-        self._fingerprint_backend: Any = self._fingerprint_group._get_backend(torch.device("cpu"))
         self.header_bytes = header_bytes(self.size)
         self.signing_key = signing_key(world.secret, key)
         self._made_at = self.last_post = self.last_step = time.monotonic()
@@ -118,19 +114,36 @@ class ProcessTransport(GroupEnd):
         self._meet()
         self._messages = Messages(self, world.connections)
         world.register(self)
+        self._is_open = True
         DROPPED.start()
 
     def _meet(self) -> None:
-        """Set up shared memory with the other ranks, if they run on this host; then the group is made."""
-        world, key, choice = self.world, self.key, current_options().transport
-        if self.size > 1:
-            parts = world.client, world.stalls, world.rank, self.ranks, f"{key}/data", world.refuse
-            make = partial(meet, self._gather_bytes, choice, self.rank, self.size, world.secret, key)
-            with world.blame_server(self.ranks), world.stalls.during_making(self.ranks, caller().site()):
-                self.shared = Sharing(*parts).made(make, world.making_deadline, world.timeout)
+        """Meet the other ranks, set up shared memory with them, and make the ProcessGroups that it does not replace."""
+        world, key, ranks, choice = self.world, self.key, self.ranks, current_options().transport
+        gather = self.groups.meeting(key, ranks)
+        with world.blame_server(ranks), world.stalls.during_making(ranks, caller().site()):
+            self.shared = meet(gather, choice, self.rank, self.size, world.secret, key, has_gpu=self._has_nccl)
+            halves = self._connect()
         self.counts_writes = self.checks or self.shared is not None
-        marks = [f"{Sharing.mark}/{rank}" for rank in self.ranks]
-        world.made(key, self.ranks, [*keys_of_gloo(self.size), *marks])
+        world.made(key, ranks, keys_of_making(ranks, halves))
+
+    def _connect(self) -> list[str]:
+        """Make the ProcessGroups that the group needs beside its shared memory; return their names.
+
+        A rank that is alone has one for both.
+        """
+        halves = list[str]()
+        if self.shared is None or not self.shared.carries_all:
+            halves.append("data")
+        if self.shared is None and self.size > 1:
+            halves.append("fingerprints")
+        made = [self.groups.make(f"{self.key}/{half}", self.ranks, cuda=half == "data") for half in halves]
+        if made:
+            self.data_group, self._fingerprint_group = made[0], made[-1]
+            self._data_backend, self._fingerprint_backend = (
+                group._get_backend(torch.device("cpu")) for group in (made[0], made[-1])
+            )
+        return halves
 
     def carrier(self, plan: Plan) -> ProcessCarrier:
         """See ``Transport.carrier``."""
@@ -190,7 +203,7 @@ class ProcessTransport(GroupEnd):
         if self._failure is not None:
             self.refuse_if_broken()
         is_compared = self.checks_on_cuda if plan.call.device == ACCELERATOR else self.checks
-        if plan.on_cpu and self.shared is not None:
+        if self.shared is not None and (plan.on_cpu or plan.collective is BARRIER):
             is_compared = True  # if the check is off, only the sizes: see ``Exchange``
         elif plan.collective is BARRIER and not is_compared:
             return self._start_barrier(plan)
@@ -252,13 +265,6 @@ class ProcessTransport(GroupEnd):
             work = OF_GROUP.all_gather(self._fingerprint_group, gathered.view(-1), fingerprint)
         self._latest_fingerprints = work
         exchange.fingerprints = GlooComparison(work, gathered, number, self.signing_key, self.rank)
-
-    def _gather_bytes(self, own: bytes) -> list[bytes]:
-        """Return all ranks' bytes, exchanged over gloo while the group is made."""
-        gathered = torch.zeros((self.size, len(own)), dtype=torch.uint8, device="cpu")
-        given = torch.frombuffer(bytearray(own), dtype=torch.uint8)
-        OF_GROUP.all_gather(self._fingerprint_group, gathered.view(-1), given).wait()
-        return [bytes(row) for row in buffer(gathered).cast("B", (self.size, len(own))).tolist()]
 
     def _start_without_wait(self, exchange: Exchange) -> None:
         """Make sure that data which follows fingerprints starts even if this rank does not wait.

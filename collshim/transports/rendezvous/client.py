@@ -182,6 +182,16 @@ class StoreClient:
         texts = self.ask(lambda store: [store.get(key) if store.check([key]) else b"" for key in keys], seconds)
         return [self._verify(key, text) for key, text in zip(keys, texts, strict=True)]
 
+    def get_all(self, keys: Sequence[str], seconds: float = PATIENCE) -> list[str]:
+        """Call ``get`` if the store has all keys; return no values otherwise."""
+
+        def ask(store: Any) -> list[bytes]:  # torch's stub lacks the names of the extended API
+            if not store.check([*keys]):
+                return []
+            return store.multi_get([*keys]) if store.has_extended_api() else [store.get(key) for key in keys]
+
+        return [self._verify(key, text) for key, text in zip(keys, self.ask(ask, seconds), strict=False)]
+
     def set(self, key: str, value: str, seconds: float = PATIENCE) -> None:
         """Set a key's value."""
         signed = self._sign(key, value)

@@ -1,4 +1,4 @@
-"""Make a group of processes: all its ranks arrive, then gloo connects them; errors name missing ranks."""
+"""Make a group of processes: its ranks arrive and share memory, or gloo connects them; errors name missing ranks."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from collshim.transports.rendezvous.client import StoreClient, StoreSilentError
 from collshim.transports.rendezvous.stalls import GRACE, StallInspector, comes_by
 from collshim.transports.waiting import FIRST_SLICE, Watched, watch
 
-MARKS = ("came", "connected")
-"""The marks that each rank sets in the store."""
-
 PAUSE = 0.01
 """How many seconds pass between two checks of whether all ranks have arrived: many ranks ask at the same time."""
+
+_GAVE_UP = "gave up"
+"""The mark of a rank that no longer waits for the others: later ranks must not count it."""
 
 _MAKER_SECONDS = 1.0
 """How many seconds the end of the process waits for threads that make groups."""
@@ -73,9 +73,11 @@ class _Step(Watched):
             raise DeadlineError(self.text(absent, self.within))
 
     def absent(self) -> list[int]:
-        """Return the ranks without a mark in the store."""
-        marks = self.client.get([self.keys[rank] for rank in self.ranks])
-        return [rank for rank, mark in zip(self.ranks, marks, strict=True) if not mark]
+        """Return the ranks without a mark in the store or, if all have one, those that gave up."""
+        marks = self.client.get([*self.keys.values()])
+        return [rank for rank, mark in zip(self.ranks, marks, strict=True) if not mark] or [
+            rank for rank, mark in zip(self.ranks, marks, strict=True) if mark == _GAVE_UP
+        ]
 
     def text(self, absent: Sequence[int], within: str = "") -> str:
         """Return the error text: which ranks are missing, where they are, and which ranks they wait for in turn."""
@@ -84,36 +86,57 @@ class _Step(Watched):
         return f"{making(self.ranks)}: {count}: {details}{self.stalls.chain(absent, ())}"
 
 
-class Assembly(_Step):
-    """The arrival of all ranks; gloo's own wait would ignore Ctrl-C and ranks that left."""
+class _Gathering(_Step):
+    """A step in which each rank's mark is a word, which the other ranks wait for."""
 
-    mark = MARKS[0]
-    what = "arrive"
+    def __init__(self, *parts: Any) -> None:
+        """See ``_Step``."""
+        super().__init__(*parts)
+        self._words = list[str]()
 
-    def wait(self, limit: float, seconds: float) -> None:
-        """Wait for the others until ``limit``, a time of ``time.monotonic`` that is ``seconds`` after the start."""
+    def gather(self, word: str, limit: float, seconds: float) -> list[str]:
+        """Return the words of all ranks, in the group's order, given this rank's.
+
+        The wait ends at ``limit``, a time of ``time.monotonic`` that is ``seconds`` after the start.
+        """
         self.within = f" within {seconds:g} s"
-        self._mark(self.keys[self.rank], "came", limit)
+        own = self.keys[self.rank]
+        self.client.set(own, word, max(PAUSE, limit - time.monotonic()))
         try:
             watch(self, self.is_complete, limit, later=FIRST_SLICE)
-            self._mark(self.met, "met", limit)
         except BaseException:
-            self.client.post(self.keys[self.rank], "")  # later ranks must not count this rank
+            self.client.post(own, _GAVE_UP)
             raise
-
-    def _mark(self, key: str, word: str, limit: float) -> None:
-        self.client.set(key, word, max(PAUSE, limit - time.monotonic()))
+        return self._words
 
     def is_complete(self, seconds: float) -> bool:
-        """Return whether all ranks have arrived, after a wait of at most that many seconds."""
-        keys = [*self.keys.values()]
-        return comes_by(lambda: self._has(keys), time.monotonic() + seconds, PAUSE)
+        """Return whether all ranks have their words in the store, after a wait of at most that many seconds."""
+        return comes_by(self._has_all, time.monotonic() + seconds, PAUSE)
 
-    def _has(self, keys: Sequence[str]) -> bool:
-        try:
-            return self.client.check(*keys) and not self.absent()
-        except StoreSilentError:
-            return False
+    def _has_all(self) -> bool:
+        with suppress(StoreSilentError):
+            self._words = self.client.get_all([*self.keys.values()])
+        return bool(self._words) and all(word not in ("", _GAVE_UP) for word in self._words)
+
+
+class Assembly(_Gathering):
+    """The arrival of all ranks; gloo's own wait would ignore Ctrl-C and ranks that left."""
+
+    mark = "came"
+    what = "arrive"
+
+    def gather(self, word: str, limit: float, seconds: float) -> list[str]:
+        """See ``_Gathering.gather``; afterwards the group's key is used up."""
+        words = super().gather(word, limit, seconds)
+        self.client.post(self.met, "met")
+        return words
+
+
+class Sharing(_Gathering):
+    """The exchange in which the ranks find out whether they can share memory."""
+
+    mark = "shared"
+    what = "say whether they share memory"
 
 
 _makers = list[threading.Thread]()
@@ -145,11 +168,11 @@ class Mesh(_Step):
     The step is gloo's: it connects all pairs of ranks.
     """
 
-    mark = MARKS[1]
+    mark = "connected"
     what = "connect"
 
     def made(self, make: Callable[[], Any], limit: float, seconds: float) -> Any:
-        """Run ``make``, which waits for the other ranks, and return its result; see ``Assembly.wait`` for the times."""
+        """Run ``make``, which waits for the other ranks, and return its result; see ``gather`` for the times."""
         self.within = f" within {seconds:g} s"
         over, found = threading.Event(), list[Any]()
 
@@ -180,13 +203,6 @@ class Mesh(_Step):
         if absent:
             return PeerError(self.text(absent))
         return PeerError(f"{making(self.ranks)}: the connection between two of them broke: {error}")
-
-
-class Sharing(Mesh):
-    """The exchange in which the ranks find out whether they can share memory."""
-
-    mark = "shared"
-    what = "say whether they share memory"
 
 
 def making(ranks: Sequence[int]) -> str:

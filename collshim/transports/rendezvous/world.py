@@ -20,7 +20,7 @@ from collshim.transports.dropping import DROPPED
 from collshim.transports.matching import never_closed, warn_of
 from collshim.transports.rendezvous.client import StoreClient, StoreSilentError
 from collshim.transports.rendezvous.enrolment import Enrolment
-from collshim.transports.rendezvous.making import MARKS, PAUSE, is_under_way, making
+from collshim.transports.rendezvous.making import PAUSE, is_under_way, making
 from collshim.transports.rendezvous.serving import KEPT_STORES, LONGEST, reach_store
 from collshim.transports.rendezvous.stalls import StallInspector
 from collshim.transports.rendezvous.untold import Untold
@@ -311,24 +311,23 @@ class ProcessWorld:
     def fresh(self, key: str) -> str:
         """Return ``key``, with as many "+" as are needed to name a group whose ranks have not met yet."""
         with self.blame_server([self.rank]):
-            while self.client.check(f"{key}/data/met", seconds=self.seconds_left()):
+            while self.client.check(f"{key}/met", seconds=self.seconds_left()):
                 key += "+"
         return key
 
-    def made(self, key: str, ranks: Sequence[int], more: Sequence[str] = ()) -> None:
-        """Report that this rank has made the group.
+    def made(self, key: str, ranks: Sequence[int], names: Sequence[str]) -> None:
+        """Report that this rank has made the group; the last rank to do so deletes what the ranks met by.
 
-        The last rank to do so deletes the keys by which the ranks met, and ``more`` keys, from the store.
+        ``names`` are the names of those keys, below the group's.
         """
 
-        def tell(store: Store) -> None:
-            if store.add(f"{key}/made", 1) == len(ranks):
-                for half in ("data", "fingerprints"):
-                    for name in (*more, *(f"{mark}/{rank}" for mark in MARKS for rank in ranks)):
-                        store.delete_key(f"{key}/{half}/{name}")
+        def delete(store: Store) -> None:
+            for name in names:
+                store.delete_key(f"{key}/{name}")
 
         with self.blame_server([self.rank]):
-            self.client.ask(tell, self.seconds_left())
+            if self.client.ask(lambda store: store.add(f"{key}/made", 1), self.seconds_left()) == len(ranks):
+                self.client.tell(delete)
 
     def leave(self, why: str, *, stays: bool = False) -> None:
         """Report to the other ranks that this rank makes no further calls, and how many it has made in each group.
@@ -352,7 +351,7 @@ class ProcessWorld:
 
         def tell(store: Store) -> None:
             if store.add(f"{key}/left", 1) == size:
-                own = (f"{key}/{name}" for name in ("made", "left", "data/met", "fingerprints/met"))
+                own = (f"{key}/{name}" for name in ("made", "left", "met"))
                 for name in (*own, *more):
                     store.delete_key(name)
 

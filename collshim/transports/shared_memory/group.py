@@ -192,6 +192,7 @@ class SharedMemory:
         pipes: for messages; None if the group is so large that they would take too much memory.
         pipes_start: their offset in the memory, in bytes.
         reads_far: whether every rank may read the others' own memory.
+        carries_all: whether every call of the group fits through it, so that the group needs no ProcessGroup.
         ring: the slots; see ``ring.Ring``.
         room: the bytes of data that travel with a call's header.
     """
@@ -204,9 +205,11 @@ class SharedMemory:
         processes: Sequence[int],
         *,
         reads_far: bool,
+        carries_all: bool = False,
     ) -> None:
         self.rank, self.size = rank, size
         self.reads_far = reads_far
+        self.carries_all = carries_all
         self._process = os.getpid()
         self.room = data_room(size)
         self.peers = Peers(processes, rank)

@@ -40,10 +40,10 @@ def _around(module: str, owner: str, name: str, *times: int) -> list[Point]:
 
 
 _GROUP = [
-    *_around("processes.process_groups", "ProcessGroups", "make", 1, 2),
-    *_around("rendezvous.making", "Assembly", "wait", 1, 2),
-    *_around("processes.process_groups", "ProcessGroups", "_gloo", 1, 2),
-    *_around("rendezvous.making", "Mesh", "made", 1, 2),
+    *_around("processes.process_groups", "ProcessGroups", "meeting"),
+    *_around("rendezvous.making", "Assembly", "gather"),
+    *_around("shared_memory.meeting", "", "_reads_far"),
+    *_around("rendezvous.making", "Sharing", "gather"),
     *_around("rendezvous.world", "ProcessWorld", "made"),
 ]
 _WORLD = [
