@@ -120,7 +120,9 @@ class Variable(Operators, Rows, metaclass=_Creation):
         experimental_enable_variable_lifting: bool = True,
     ) -> None:
         tell_of_cpu("tensorflow")
-        require_modes(synchronization, aggregation, name, context.has_strategy())
+        extended = context.get_strategy().extended
+        is_copied = extended._makes_variables and not extended._shares_variables
+        require_modes(synchronization, aggregation, name, is_copied)
         if initial_value is None:
             raise ArgumentValueError("The `initial_value` arg to `tf.Variable` must be specified, and is None.")
         on_read = synchronization is VariableSynchronization.ON_READ

@@ -38,7 +38,7 @@ def reduce_op_for(aggregation: VariableAggregation) -> ReduceOp:
     return ReduceOp.from_variable_aggregation(aggregation)
 
 
-def require_modes(synchronization: object, aggregation: object, name: str | None, is_distributed: bool) -> None:
+def require_modes(synchronization: object, aggregation: object, name: str | None, is_copied: bool) -> None:
     """Refuse values that are not modes.
 
     Raises:
@@ -48,7 +48,7 @@ def require_modes(synchronization: object, aggregation: object, name: str | None
         raise ArgumentValueError(f"Invalid variable synchronization mode: {synchronization} for variable: {name}")
     if not isinstance(aggregation, VariableAggregation):
         raise ArgumentValueError(f"Invalid variable aggregation mode: {aggregation} for variable: {name}")
-    if is_distributed and synchronization is VariableSynchronization.NONE:
+    if is_copied and synchronization is VariableSynchronization.NONE:
         raise ArgumentValueError(
             "`NONE` variable synchronization mode is not supported with tf.distribute strategy. Please change the "
             f"`synchronization` for variable: {name}"

@@ -10,8 +10,10 @@ from collshim.tensorflow.composites import as_component
 
 
 def map_components(function: Callable[..., Any], *elements: Any) -> Any:
-    """Apply ``function`` to corresponding components of elements, in nested tuples and mappings."""
+    """Apply ``function`` to corresponding components of elements, in nested tuples and mappings; None stays None."""
     first = elements[0]
+    if first is None:
+        return None
     if isinstance(first, Mapping):
         return structures.mapping_like(
             first, {key: map_components(function, *[one[key] for one in elements]) for key in first}

@@ -9,7 +9,7 @@ import collections.abc
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -90,6 +90,12 @@ class DistributedDataset(_Described):
         """Return whether each worker reads its part of a batch, instead of the whole batch."""
         return self._dataset.options().experimental_distribute.auto_shard_policy is not AutoShardPolicy.OFF
 
+    def _is_rebatched(self) -> bool:
+        """Return whether replica i has equally many rows of each batch, and the numbers of rows differ by 1 at most."""
+        policy = self._dataset.options().experimental_distribute.auto_shard_policy
+        is_in_process = self._extended._communicator is None
+        return is_in_process and policy not in (AutoShardPolicy.AUTO, AutoShardPolicy.DATA)
+
     @property
     def element_spec(self) -> Any:
         """The description of the elements, for each replica of this process; see ``tf.data.Dataset.element_spec``."""
@@ -98,9 +104,12 @@ class DistributedDataset(_Described):
 
     def _elements(self) -> Iterator[Any]:
         size, own = self._extended._num_replicas, self._extended._local_replicas
-        is_shared = self._is_shared()
+        is_shared, is_rebatched = self._is_shared(), self._is_rebatched()
+        ends: list[int] = []
         for batch in self._dataset:
-            parts = [batch] if size == 1 else _parts(batch, size)
+            if size > 1 and not (ends and is_rebatched):
+                ends = _ends(batch, size, is_rebatched)
+            parts = _parts(batch, ends) if size > 1 else [batch]
             if is_shared or len(own) == size:
                 yield _of_replicas(self._extended, [parts[replica] for replica in own])
                 continue
@@ -175,7 +184,7 @@ def _require_dataset(dataset: Any) -> Dataset:
 def distribute_batch(extended: Any, batch: Any) -> Any:
     """Return one batch as an element of a ``DistributedDataset``: each replica of this process has its rows."""
     size = extended._num_replicas
-    parts = [batch] if size == 1 else _parts(batch, size)
+    parts = [batch] if size == 1 else _parts(batch, _ends(batch, size))
     return _of_replicas(extended, [parts[replica] for replica in extended._local_replicas])
 
 
@@ -212,16 +221,22 @@ def _share(size: int, spec: TensorSpec) -> TensorSpec:
     return spec.reshaped([length, *spec.shape[1:]]) if spec.shape.rank else spec
 
 
-def _parts(batch: Any, size: int) -> list[Any]:
+def _ends(batch: Any, size: int, is_balanced: bool = False) -> list[int]:
+    """Return the rows of a batch at which the replicas' parts end."""
     leaves = components(batch)
     if any(leaf.dim() == 0 for leaf in leaves):
         raise ArgumentIndexError(
             f"the dataset's elements are scalars, which {size} replicas cannot share: batch it before it is distributed"
         )
-    rows = math.ceil(leaves[0].shape[0] / size)
+    rows = leaves[0].shape[0]
+    most, left = (rows // size, rows % size) if is_balanced else (math.ceil(rows / size), 0)
+    return [most * place + min(place, left) for place in range(1, size + 1)]
+
+
+def _parts(batch: Any, ends: list[int]) -> list[Any]:
     return [
-        map_components(lambda leaf: leaf[place * rows : (place + 1) * rows], batch)  # noqa: B023
-        for place in range(size)
+        map_components(lambda leaf: leaf[start:end], batch)  # noqa: B023
+        for start, end in pairwise([0, *ends])
     ]
 
 

@@ -157,10 +157,10 @@ class ReplicaContext:
         return adopt(torch.tensor(self._replica_id, dtype=torch.int32))
 
     @property
-    def devices(self) -> list[str]:
-        """The name of this replica's device, in a list."""
+    def devices(self) -> tuple[str, ...]:
+        """The name of this replica's device, in a tuple."""
         stack.require_replica(self)
-        return [self._extended._device(self._replica_id)]
+        return (self._extended._device(self._replica_id),)
 
     def _require_place(self) -> None:
         """Refuse a caller outside of this replica, or, except in the default strategy, in a nested ``tf.function``."""

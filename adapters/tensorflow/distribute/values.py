@@ -86,7 +86,7 @@ def regroup(values: Sequence[Any], wrap: type[Components] = PerReplica, always_w
         return structures.mapping_like(
             first, {key: regroup(column, wrap, always_wrap) for key, column in columns.items()}
         )
-    if isinstance(first, list | tuple):
+    if isinstance(first, list | tuple) and structures.is_nested(first):
         _require_same_length(values)
         return _plain_like(first, [regroup(column, wrap, always_wrap) for column in zip(*values, strict=True)])
     if not always_wrap and all(value is first for value in values):

@@ -51,6 +51,20 @@ def test_deep_copies_have_their_strategy_and_their_own_values(synchronization: s
     assert float(alone) == 1.0
 
 
+def test_only_copies_must_be_synchronized() -> None:
+    alone = tf.distribute.OneDeviceStrategy("CPU:0")
+    with alone.scope():
+        variable = tf.Variable(1.0, synchronization=tf.VariableSynchronization.NONE)
+    assert variable.synchronization is tf.VariableSynchronization.NONE
+    with pytest.raises(ValueError, match="`NONE` variable synchronization mode is not supported"):
+        made(synchronization="NONE")
+
+
+def test_shapes_are_returned_whole() -> None:
+    strategy, _ = made()
+    assert strategy.run(lambda: tf.zeros([2, 3]).shape).values == (tf.TensorShape([2, 3]),) * 2
+
+
 def test_one_number_of_all_replicas_is_no_sum() -> None:
     strategy, variable = made("SUM")
     with pytest.raises(ValueError, match=r"value 5.0 cannot be reduced with the given reduce op ReduceOp.SUM"):

@@ -76,3 +76,28 @@ def test_a_list_inside_a_functions_result_is_a_tensor() -> None:
     ((number, rest),) = dataset
     assert (int(number), rest.tolist()) == (0, [1, 2])
     assert [type(one) for one in Dataset.range(1).map(lambda x: [x, x])] == [tuple]
+
+
+def distributed(dataset: Any, replicas: int) -> list[Any]:
+    strategy = tf.distribute.MirroredStrategy([f"CPU:{place}" for place in range(replicas)])
+    found = strategy.experimental_distribute_dataset(dataset)
+    return [[part.numpy().tolist() for part in element.values] for element in found]
+
+
+@pytest.mark.parametrize("policy", ["OFF", "FILE", "HINT"])
+def test_without_sharding_of_rows_replicas_have_parts_of_fixed_sizes(policy: str) -> None:
+    options = tf.data.Options()
+    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy[policy]
+    numbers = tf.data.Dataset.range(7).batch(4)
+    assert distributed(numbers.with_options(options), 3) == [[[0, 1], [2], [3]], [[4, 5], [6], []]]
+    assert distributed(numbers, 3) == [[[0, 1], [2, 3], []], [[4], [5], [6]]]
+
+
+def test_elements_may_contain_none() -> None:
+    pairs = tf.data.Dataset.range(4).batch(2).map(lambda x: (x, None))
+    assert [(x.numpy().tolist(), nothing) for x, nothing in pairs] == [([0, 1], None), ([2, 3], None)]
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    _, nothing = next(iter(strategy.experimental_distribute_dataset(pairs)))
+    assert nothing.values == (None, None)
+    slices = tf.data.Dataset.from_tensor_slices({"a": [1, 2], "b": None}).batch(2)
+    assert [(one["a"].numpy().tolist(), one["b"]) for one in slices] == [([1, 2], None)]
