@@ -64,7 +64,8 @@ Differences, and their reasons:
 - With one replica a collective returns a copy; TensorFlow, whose tensors cannot be changed, returns the value itself.
 - ``tf.function`` runs its function as written, every time: a side effect happens at each call.
 - ``tf.constant`` makes tensors of TensorFlow's dtypes: int32 for Python ints (int64 if they do not fit), float32 for
-  floats. Text is refused: torch has no tensors of it.
+  floats. Text becomes a tensor of ``tf.string``, of a class of its own: it prepares input, and replicas do not exchange
+  it.
 - ``variable[0].assign(x)`` outside the replicas changes that part of every copy; TensorFlow's changes the first
   copy alone.
 - Between workers a variable with the aggregation ONLY_FIRST_REPLICA takes the first worker's value; TensorFlow's
@@ -74,7 +75,7 @@ Differences, and their reasons:
 
 Not covered, so that the names do not resolve: ``Strategy.configure`` and ``update_config_proto``, strategies for
 parameter servers and for central storage, cluster resolvers of clouds, the errors of tracing
-(``tf.errors.OperatorNotAllowedInGraphError``), strings, operations on ragged and sparse tensors, SavedModels,
+(``tf.errors.OperatorNotAllowedInGraphError``), operations on ragged and sparse tensors, SavedModels,
 and graphs and sessions of ``tf.compat.v1``.
 A strategy takes user-defined ``CrossDeviceOps``, and reduces by itself all the same. The boundary is what TensorFlow's
 tutorials of distributed training use, and what programs beside them use of ``tf.distribute``.
@@ -100,6 +101,7 @@ from collshim.tensorflow import (
     experimental,
     io,
     linalg,
+    lookup,
     math,
     nest,
     nn,
@@ -108,6 +110,7 @@ from collshim.tensorflow import (
     raw_ops,
     saved_model,
     sparse,
+    strings,
     summary,
     tensor_functions,
     test,
@@ -152,6 +155,7 @@ from collshim.tensorflow.dtypes import (
     int16,
     int32,
     int64,
+    string,
     uint8,
     uint16,
     uint32,
@@ -248,6 +252,7 @@ __all__ = [
     "io",
     "is_tensor",
     "linalg",
+    "lookup",
     "map_fn",
     "math",
     "name_scope",
@@ -267,6 +272,8 @@ __all__ = [
     "recompute_grad",
     "saved_model",
     "sparse",
+    "string",
+    "strings",
     "summary",
     "switch_case",
     "test",

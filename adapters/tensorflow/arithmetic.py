@@ -14,6 +14,7 @@ from torch.nn import functional
 
 from collshim.adapting.slopes import first_if_equal, without_gradient
 from collshim.errors import ArgumentTypeError, ArgumentValueError
+from collshim.tensorflow import string_functions
 from collshim.tensorflow.constants import torch_dtype
 from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.derivatives import floor_divided, reciprocal_of, rsqrt_of, sqrt_of
@@ -21,7 +22,9 @@ from collshim.tensorflow.errors import checked, invalid_argument
 from collshim.tensorflow.function_names import name_functions
 from collshim.tensorflow.indexed_slices import IndexedSlices
 from collshim.tensorflow.operands import fractions, holds_a_tensor, numbers
-from collshim.tensorflow.tensor import Tensor, adopt, dtype_name, plain
+from collshim.tensorflow.string_functions import or_of_strings
+from collshim.tensorflow.string_tensor import numeric
+from collshim.tensorflow.tensor import Tensor, adopt, dtype_name
 
 _WIDE = (torch.int32, torch.int64)
 """The dtypes of integers whose quotients are float64."""
@@ -29,8 +32,7 @@ _WIDE = (torch.int32, torch.int64)
 
 def tensor(value: Any, dtype: Any = None) -> torch.Tensor:
     """Convert ``value`` to a tensor of torch's own class."""
-    found: torch.Tensor = plain(convert_to_tensor(value, dtype))
-    return found
+    return numeric(convert_to_tensor(value, dtype))
 
 
 def pair(x: Any, y: Any, operation: str = "AddV2") -> tuple[torch.Tensor, torch.Tensor]:
@@ -84,6 +86,7 @@ def has_own_dtype(value: Any) -> bool:
     return hasattr(value, "dtype") and not isinstance(value, np.ndarray | np.generic)
 
 
+@or_of_strings(string_functions.cast)
 @checked
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     """Return ``x`` converted to ``dtype``; floats are truncated to integers. Slices keep their indices."""
@@ -305,6 +308,8 @@ maximum, minimum, floordiv, mod = (
     _binary(f) for f in (first_if_equal(torch.maximum), first_if_equal(torch.minimum), floor_divided, torch.remainder)
 )
 equal, not_equal = (_binary(f, lambda value: value) for f in (torch.eq, torch.ne))
+add = or_of_strings(string_functions.add)(add)
+equal, not_equal = or_of_strings(string_functions.equal)(equal), or_of_strings(string_functions.not_equal)(not_equal)
 less, greater, less_equal, greater_equal = (_binary(f) for f in (torch.lt, torch.gt, torch.le, torch.ge))
 logical_and, logical_or, logical_xor = map(_logical, (torch.logical_and, torch.logical_or, torch.logical_xor))
 sin, cos, tan, asin, acos, atan = map(_unary, (torch.sin, torch.cos, torch.tan, torch.asin, torch.acos, torch.atan))
@@ -315,6 +320,7 @@ ceil, log1p, expm1, erf, reciprocal = map(
 floormod = mod
 
 
+@or_of_strings(string_functions.where, 1)
 @checked
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """Return elements of ``x`` if the condition holds, else of ``y``; without both, the true indices, ``(n, ndim)``."""

@@ -13,15 +13,18 @@ import numpy as np
 import torch
 
 from collshim.errors import ArgumentTypeError, ArgumentValueError
+from collshim.tensorflow import string_functions
 from collshim.tensorflow.arithmetic import axis_of, has_own_dtype, matched, tensor
 from collshim.tensorflow.arithmetic import tensor as as_tensor
 from collshim.tensorflow.constants import constant
 from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.errors import checked, invalid_argument
+from collshim.tensorflow.string_functions import or_of_strings
 from collshim.tensorflow.tensor import Tensor, adopt, dtype_name, plain
 from collshim.tensorflow.tensor_shape import TensorShape
 
 
+@or_of_strings(string_functions.concat)
 @checked
 def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
     """Concatenate tensors along ``axis``, which may be negative; a single tensor is copied, whatever its axes.
@@ -63,6 +66,7 @@ def _require_one_dtype(parts: Sequence[torch.Tensor]) -> None:
         raise invalid_argument(f"cannot compute ConcatV2: the tensors have dtypes {dtypes}, should all have one")
 
 
+@or_of_strings(string_functions.stack)
 @checked
 def stack(values: Any, axis: Any = 0, name: str = "stack") -> Tensor:
     """Stack tensors of the same shape and dtype along a new axis.
@@ -81,6 +85,7 @@ def stack(values: Any, axis: Any = 0, name: str = "stack") -> Tensor:
     return adopt(torch.stack(parts, number))
 
 
+@or_of_strings(string_functions.unstack)
 @checked
 def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Tensor]:
     """Return the slices along ``axis``, without that axis.
@@ -97,6 +102,7 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
     return [adopt(part) for part in whole.unbind(axis)]
 
 
+@or_of_strings(string_functions.split)
 @checked
 def split(
     value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
@@ -129,6 +135,7 @@ def lengths_of(shape: Any) -> list[int]:
     return [int(length) for length in shape]
 
 
+@or_of_strings(string_functions.reshape)
 @checked
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     """Return the tensor with its elements in ``shape``, in which one length may be -1.
@@ -156,6 +163,7 @@ def _why_no_shape(count: int, lengths: list[int]) -> str:
     return f"Input to reshape is a tensor with {count} values, but the requested shape {needs}"
 
 
+@or_of_strings(string_functions.transpose)
 @checked
 def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "transpose") -> Tensor:
     """Return the tensor with its axes in the order of ``perm``, by default reversed."""
@@ -164,12 +172,14 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "tr
     return adopt(value.conj().resolve_conj() if conjugate else value)
 
 
+@or_of_strings(string_functions.expand_dims)
 @checked
 def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
     """Insert a new axis of length 1."""
     return adopt(tensor(input).unsqueeze(axis_of(axis)))
 
 
+@or_of_strings(string_functions.squeeze)
 @checked
 def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """Remove all axes of length 1, or only ``axis``; no axes mean all.
@@ -188,6 +198,7 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
     return adopt(value.squeeze(tuple(axes)))
 
 
+@or_of_strings(string_functions.tile)
 @checked
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     """Repeat a tensor along each axis.
@@ -201,24 +212,28 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     return adopt(value.repeat(counts))
 
 
+@or_of_strings(string_functions.broadcast_to)
 @checked
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """Broadcast a tensor to ``shape``, along axes of length 1 and new leading axes."""
     return adopt(tensor(input).broadcast_to(lengths_of(shape)).clone())
 
 
+@or_of_strings(string_functions.shape)
 @checked
 def shape(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
     """Return the lengths of the axes as a tensor."""
     return constant(list(tensor(input).shape), torch.int32 if out_type is None else out_type)
 
 
+@or_of_strings(string_functions.size)
 @checked
 def size(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
     """Return the number of elements as a tensor."""
     return constant(tensor(input).numel(), torch.int32 if out_type is None else out_type)
 
 
+@or_of_strings(string_functions.rank)
 @checked
 def rank(input: Any, name: str | None = None) -> Tensor:
     """Return the number of axes as a tensor."""
@@ -240,6 +255,7 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     return found
 
 
+@or_of_strings(string_functions.repeat)
 @checked
 def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:
     """Return a tensor with each row along ``axis`` repeated ``repeats`` times.
@@ -256,12 +272,14 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None =
     return adopt(torch.repeat_interleave(value if value.dim() else value.reshape(1), number, axis))
 
 
+@or_of_strings(string_functions.reverse)
 @checked
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     """Return a tensor with the elements in reverse order along these axes."""
     return adopt(as_tensor(tensor).flip(lengths_of(axis)))
 
 
+@or_of_strings(string_functions.slice_)
 @checked
 def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
     """Return a part of a tensor: for each axis, ``size`` elements from ``begin``; a size of -1 means all that follow.

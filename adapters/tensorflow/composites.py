@@ -10,12 +10,14 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
+import numpy as np
 import torch
 
 from collshim.errors import ArgumentValueError
 from collshim.tensorflow.constants import torch_dtype
 from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.errors import invalid_argument
+from collshim.tensorflow.string_tensor import StringTensor, string_tensor
 from collshim.tensorflow.tensor import Tensor, adopt, dtype_name, plain
 from collshim.tensorflow.tensor_shape import TensorShape
 
@@ -54,7 +56,7 @@ class RaggedTensor:
 
     ragged_rank = 1
 
-    def __init__(self, values: Tensor, lengths: Sequence[int]) -> None:
+    def __init__(self, values: Any, lengths: Sequence[int]) -> None:
         self._values, self._lengths = values, list(lengths)
 
     @classmethod
@@ -96,7 +98,7 @@ class RaggedTensor:
         return cls.from_row_lengths(values, lengths)
 
     @property
-    def values(self) -> Tensor:
+    def values(self) -> Any:
         """The values of all rows."""
         return self._values
 
@@ -117,7 +119,7 @@ class RaggedTensor:
         return adopt(torch.tensor(len(self._lengths), dtype=dtype))
 
     @property
-    def dtype(self) -> torch.dtype:
+    def dtype(self) -> Any:
         """The dtype of the values."""
         return self._values.dtype
 
@@ -128,17 +130,19 @@ class RaggedTensor:
 
     def dim(self) -> int:
         """Return the number of axes."""
-        return self._values.dim() + 1
+        return int(self._values.dim()) + 1
 
     def to_list(self) -> list[Any]:
         """Return the values as nested lists."""
         return [row.tolist() for row in self._rows()]
 
-    def to_tensor(self, default_value: Any = None, name: str | None = None, shape: Any = None) -> Tensor:
+    def to_tensor(self, default_value: Any = None, name: str | None = None, shape: Any = None) -> Any:
         """Return a dense tensor, with the rows padded to the length of the longest, or cut and padded to ``shape``."""
         lengths = [len(self._lengths), max(self._lengths, default=0), *self._values.shape[1:]]
         for axis, length in enumerate([] if shape is None else TensorShape(shape)):
             lengths[axis] = lengths[axis] if length is None else length
+        if isinstance(self._values, StringTensor):
+            return _padded_strings(self._rows(), lengths, default_value)
         whole = torch.full(lengths, 0 if default_value is None else default_value, dtype=self.dtype)
         for row, part in zip(whole, self._rows(), strict=False):
             row[: len(part)] = part[: len(row)]
@@ -153,7 +157,8 @@ class RaggedTensor:
     def __getitem__(self, key: Any) -> Any:
         rows = self._rows()
         if not isinstance(key, slice):
-            return rows[int(key)].as_subclass(RaggedRow)
+            row = rows[int(key)]
+            return row if isinstance(row, StringTensor) else row.as_subclass(RaggedRow)
         return ragged(rows[key], self._values)
 
     __add__, __radd__ = _elementwise("__add__"), _reflected("__add__")
@@ -173,7 +178,11 @@ class RaggedTensor:
     def __repr__(self) -> str:
         return f"<tf.RaggedTensor {self.to_list()}>"
 
-    def _rows(self) -> list[torch.Tensor]:
+    def _rows(self) -> list[Any]:
+        if isinstance(self._values, StringTensor):
+            return [
+                self._values[end - length : end] for end, length in zip(self.row_splits[1:], self._lengths, strict=True)
+            ]
         return list(torch.split(plain(self._values), self._lengths))
 
     def bounding_shape(self, axis: Any = None, name: str | None = None, out_type: Any = None) -> Tensor:
@@ -256,8 +265,19 @@ class SparseTensor:
 
 def ragged(rows: Sequence[torch.Tensor], like: torch.Tensor) -> RaggedTensor:
     """Return a ragged tensor of these rows; if there are none, with the dtype of ``like``."""
+    if isinstance(like, StringTensor):
+        words: Any = string_tensor([word for row in rows for word in row.tolist()])
+        return RaggedTensor(words, [len(row) for row in rows])
     values = torch.cat([plain(row) for row in rows]) if rows else plain(like)[:0]
     return RaggedTensor(adopt(values), [len(row) for row in rows])
+
+
+def _padded_strings(rows: Sequence[StringTensor], lengths: Sequence[int], filling: Any) -> StringTensor:
+    whole = np.full(tuple(lengths), string_tensor("" if filling is None else filling).numpy(), object)
+    for place, part in zip(range(len(whole)), rows, strict=False):
+        words = part.numpy()[: lengths[1]]
+        whole[place, : len(words)] = words
+    return StringTensor(whole)
 
 
 def as_component(value: Any) -> Any:
@@ -267,6 +287,8 @@ def as_component(value: Any) -> Any:
 
 def stacked(*parts: Any) -> Any:
     """Stack tensors along a new axis 0; the result is ragged for rows of ragged tensors, and sparse for sparse ones."""
+    if isinstance(parts[0], StringTensor):
+        return string_tensor([part.numpy() for part in parts])
     if isinstance(parts[0], RaggedRow):
         return ragged(parts, parts[0])
     if not isinstance(parts[0], SparseTensor):

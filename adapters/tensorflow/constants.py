@@ -15,8 +15,9 @@ import torch
 from collshim.adapting.devices import tell_of_cpu
 from collshim.arrays import as_torch, is_array
 from collshim.errors import ArgumentTypeError, ArgumentValueError
-from collshim.tensorflow.data_types import DType
+from collshim.tensorflow.data_types import STRING, DType
 from collshim.tensorflow.python_numbers import tensor_of
+from collshim.tensorflow.string_tensor import holds_text, string_tensor
 from collshim.tensorflow.tensor import Tensor, adopt, plain
 
 _PYTHON_TYPES = {float: torch.float32, bool: torch.bool}
@@ -27,7 +28,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
 
     Without ``dtype``, the first number determines it: bool; int32 for an integer (int64 if a number needs it, float32
     if a float follows); float32 for a float, or float16 or float64 if it is such a NumPy number; complex128. An array
-    keeps its dtype.
+    keeps its dtype. Text becomes a tensor of ``tf.string``, which is of a class of its own.
 
     Args:
         value: a number, nested lists of numbers and arrays, or an array, which is copied.
@@ -44,6 +45,9 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
             is too large; ``shape`` has a negative length.
     """
     tell_of_cpu("tensorflow")
+    if is_of_strings(dtype) or (dtype is None and holds_text(value)):
+        text: Any = string_tensor(value, shape)
+        return text  # type: ignore[no-any-return]
     wanted = None if dtype is None else torch_dtype(dtype)
     if hasattr(value, "_as_tensor"):
         found = plain(value._as_tensor())
@@ -56,6 +60,11 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
         tensor = as_torch(value).detach().clone()
         return adopt(_reshape(tensor if wanted is None else tensor.to(wanted), shape))
     return adopt(_reshape(tensor_of(value, wanted), shape))
+
+
+def is_of_strings(dtype: Any) -> bool:
+    """Return whether ``dtype`` is ``tf.string``, its name, or Python's ``str``."""
+    return dtype is STRING or dtype is str or (isinstance(dtype, str) and dtype == "string")
 
 
 def torch_dtype(dtype: Any) -> torch.dtype:

@@ -23,6 +23,7 @@ from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.distribute.devices import named
 from collshim.tensorflow.errors import invalid_argument
 from collshim.tensorflow.indexed_slices import IndexedSlices
+from collshim.tensorflow.string_tensor import StringTensor
 from collshim.tensorflow.tensor import Tensor, adopt, plain
 
 
@@ -114,7 +115,9 @@ def executing_eagerly() -> bool:
 
 def is_tensor(x: Any) -> bool:
     """Return whether ``x`` is a tensor, which includes ragged and sparse ones, variables and slices."""
-    return isinstance(x, torch.Tensor | IndexedSlices | RaggedTensor | SparseTensor) or hasattr(x, "_as_tensor")
+    return isinstance(x, torch.Tensor | IndexedSlices | RaggedTensor | SparseTensor | StringTensor) or hasattr(
+        x, "_as_tensor"
+    )
 
 
 def get_static_value(tensor: Any, partial: bool = False) -> Any:

@@ -7,13 +7,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 
 from collshim.arrays import as_torch, is_array
 from collshim.errors import ArgumentValueError
-from collshim.tensorflow.constants import constant, torch_dtype
+from collshim.tensorflow.constants import constant, is_of_strings, torch_dtype
+from collshim.tensorflow.data_types import STRING
 from collshim.tensorflow.operands import holds_a_tensor
+from collshim.tensorflow.string_tensor import StringTensor, holds_text
 from collshim.tensorflow.tensor import Tensor, adopt, plain
+
+_MAY_HOLD_TEXT = (str, bytes, list, tuple, np.ndarray, np.str_, np.bytes_, StringTensor)
 
 
 def convert_to_tensor(
@@ -33,6 +38,8 @@ def convert_to_tensor(
         ValueError: an array's dtype is not ``dtype``; ``value`` cannot be converted, or is distributed.
         TypeError: ``dtype`` cannot hold the numbers.
     """
+    if type(value) in _MAY_HOLD_TEXT and (is_of_strings(dtype) or (dtype is None and holds_text(value))):
+        return constant(value, STRING)
     if hasattr(value, "_as_tensor"):
         value = value._as_tensor()
     if is_array(value):

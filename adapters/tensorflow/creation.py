@@ -7,10 +7,13 @@ from typing import Any
 import torch
 
 from collshim.errors import ArgumentValueError
+from collshim.tensorflow import string_functions
 from collshim.tensorflow.arithmetic import constant_like, pair, tensor
 from collshim.tensorflow.arrays import lengths_of
-from collshim.tensorflow.constants import constant, torch_dtype
+from collshim.tensorflow.constants import constant, is_of_strings, torch_dtype
+from collshim.tensorflow.data_types import STRING
 from collshim.tensorflow.errors import checked, invalid_argument
+from collshim.tensorflow.string_functions import or_of_strings
 from collshim.tensorflow.tensor import Tensor, adopt, dtype_name
 
 
@@ -66,7 +69,9 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
 
 @checked
 def zeros(shape: Any, dtype: Any = torch.float32, name: str | None = None, layout: Any = None) -> Tensor:
-    """Return zeros of ``shape``; float32 by default."""
+    """Return zeros of ``shape``, or empty strings; float32 by default."""
+    if is_of_strings(dtype):
+        return constant("", STRING, lengths_of(shape))
     return _fill(shape, 0, dtype)
 
 
@@ -76,6 +81,7 @@ def ones(shape: Any, dtype: Any = torch.float32, name: str | None = None, layout
     return _fill(shape, 1, dtype)
 
 
+@or_of_strings(string_functions.fill, 1)
 @checked
 def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> Tensor:
     """Return a tensor of shape ``dims`` filled with ``value``.
@@ -93,6 +99,7 @@ def _fill(dims: Any, value: Any, dtype: Any) -> Tensor:
     return constant(bool(value) if dtype is not None and torch_dtype(dtype) is torch.bool else value, dtype, lengths)
 
 
+@or_of_strings(string_functions.zeros_like)
 @checked
 def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Tensor:
     """Return zeros with the shape and dtype of ``input``."""

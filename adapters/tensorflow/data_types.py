@@ -117,4 +117,52 @@ class DType(ABC):  # noqa: B024
         return f"tf.{self.name}"
 
 
+class _String(DType):
+    """The dtype of text, which torch lacks."""
+
+    @property
+    def is_floating(self) -> bool:
+        """False."""
+        return False
+
+    @property
+    def is_complex(self) -> bool:
+        """False."""
+        return False
+
+    @property
+    def is_bool(self) -> bool:
+        """False."""
+        return False
+
+    @property
+    def is_integer(self) -> bool:
+        """False."""
+        return False
+
+    @property
+    def name(self) -> str:
+        """The name, ``string``."""
+        return "string"
+
+    @property
+    def as_numpy_dtype(self) -> Any:
+        """NumPy's type of any objects."""
+        return object
+
+    def __init__(self) -> None:
+        """Make the dtype; there is one object of it, ``tf.string``."""
+
+    def __eq__(self, other: object) -> bool:
+        return other is self or (isinstance(other, str) and other == "string")
+
+    def __hash__(self) -> int:
+        return hash("string")
+
+    def _range(self) -> Any:
+        raise TypeError(f"Cannot find minimum or maximum value of {self}.")
+
+
+STRING = _String()
+
 DType.register(torch.dtype)

@@ -8,8 +8,8 @@ import torch
 
 from collshim.adapting.absent import saying
 from collshim.tensorflow.arithmetic import cast
-from collshim.tensorflow.constants import torch_dtype
-from collshim.tensorflow.data_types import DType
+from collshim.tensorflow.constants import is_of_strings, torch_dtype
+from collshim.tensorflow.data_types import STRING, DType
 
 __all__ = [
     "DType",
@@ -28,6 +28,7 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "string",
     "uint8",
     "uint16",
     "uint32",
@@ -47,6 +48,7 @@ int16 = torch.int16
 int32 = torch.int32
 int64 = torch.int64
 int8 = torch.int8
+string = STRING
 uint16 = torch.uint16
 uint32 = torch.uint32
 uint64 = torch.uint64
@@ -55,7 +57,7 @@ uint8 = torch.uint8
 
 def as_dtype(type_value: Any) -> DType:
     """Describe a torch dtype, a NumPy dtype, Python's float or bool, or a name; raise TypeError for others."""
-    return DType(torch_dtype(type_value))
+    return STRING if is_of_strings(type_value) else DType(torch_dtype(type_value))
 
 
 __getattr__ = saying(__name__, "torch has no others")

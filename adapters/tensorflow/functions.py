@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from collshim.errors import ArgumentValueError
-from collshim.tensorflow import structures
+from collshim.tensorflow import string_functions, structures
 from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.distribute import context, stack
 from collshim.tensorflow.distribute.leaves import leaf_of
@@ -23,10 +23,12 @@ from collshim.tensorflow.function_variables import Creations
 from collshim.tensorflow.gradient_tape import component_here
 from collshim.tensorflow.input_signatures import bound
 from collshim.tensorflow.specs import TypeSpec
+from collshim.tensorflow.string_functions import or_of_strings
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+@or_of_strings(string_functions.identity)
 def identity(input: Any, name: str | None = None) -> Any:
     """Return a copy of an array, of the same type; numbers become tensors; distributed values keep their form.
 
@@ -158,7 +160,7 @@ def _array_as_tensor(value: Any) -> Any:
 def _result_as_tensor(value: Any) -> Any:
     if isinstance(value, Mirrored):
         value = component_here(value)
-    kinds = int | float | complex | np.ndarray | np.generic
+    kinds = int | float | complex | str | bytes | np.ndarray | np.generic
     return convert_to_tensor(value) if isinstance(value, kinds) or hasattr(value, "_as_tensor") else value
 
 

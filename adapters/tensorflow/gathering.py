@@ -10,13 +10,16 @@ from typing import Any
 
 import torch
 
+from collshim.tensorflow import string_functions
 from collshim.tensorflow.arithmetic import axis_of, tensor
 from collshim.tensorflow.arithmetic import tensor as as_tensor
 from collshim.tensorflow.arrays import lengths_of
 from collshim.tensorflow.errors import checked, invalid_argument
+from collshim.tensorflow.string_functions import or_of_strings
 from collshim.tensorflow.tensor import Tensor, adopt, dtype_name
 
 
+@or_of_strings(string_functions.gather)
 @checked
 def gather(
     params: Any,
@@ -67,6 +70,7 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, bad_indices_policy: str =
     return adopt(whole.index_put(tuple(places.unbind(-1)), values, accumulate=True))
 
 
+@or_of_strings(string_functions.gather_nd)
 @checked
 def gather_nd(
     params: Any, indices: Any, batch_dims: int = 0, name: str | None = None, bad_indices_policy: str = ""

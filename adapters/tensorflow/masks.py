@@ -8,13 +8,16 @@ from typing import Any
 import torch
 
 from collshim.errors import ArgumentValueError
+from collshim.tensorflow import string_functions
 from collshim.tensorflow.arithmetic import tensor as as_tensor
 from collshim.tensorflow.constants import torch_dtype
 from collshim.tensorflow.errors import checked
+from collshim.tensorflow.string_functions import or_of_strings
 from collshim.tensorflow.tensor import Tensor, adopt
 from collshim.tensorflow.tensor_shape import TensorShape
 
 
+@or_of_strings(string_functions.boolean_mask)
 @checked
 def boolean_mask(tensor: Any, mask: Any, axis: int | None = None, name: str = "boolean_mask") -> Tensor:
     """Return the slices at which ``mask``, whose axes begin at ``axis``, is true.

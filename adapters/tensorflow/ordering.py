@@ -10,7 +10,8 @@ from collshim.errors import ArgumentValueError
 from collshim.tensorflow.arithmetic import axis_of, pair, tensor
 from collshim.tensorflow.constants import torch_dtype
 from collshim.tensorflow.errors import checked, invalid_argument
-from collshim.tensorflow.tensor import Tensor, adopt
+from collshim.tensorflow.string_tensor import holds_text, string_tensor
+from collshim.tensorflow.tensor import Tensor, adopt, plain
 
 
 @checked
@@ -50,13 +51,18 @@ def _descends(direction: str) -> bool:
 class Unique(NamedTuple):
     """The distinct elements, and for each element its index among them."""
 
-    y: Tensor
+    y: Any
     idx: Tensor
 
 
 @checked
 def unique(x: Any, out_idx: Any = torch.int32, name: str | None = None) -> Unique:
     """Return the distinct elements in order of first occurrence, and for each element its index among them."""
+    if holds_text(x):
+        texts = string_tensor(x).tolist()
+        places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+        indices = torch.tensor([places[text] for text in texts], dtype=_or_int32(out_idx))
+        return Unique(string_tensor(list(places)), adopt(indices))
     values = tensor(x)
     if values.dim() != 1:
         raise invalid_argument(f"unique expects a 1D vector, got shape {list(values.shape)}")
@@ -64,6 +70,22 @@ def unique(x: Any, out_idx: Any = torch.int32, name: str | None = None) -> Uniqu
     first = torch.full((len(found),), len(values)).scatter_reduce(0, places, torch.arange(len(values)), "amin")
     order = torch.argsort(first)
     return Unique(adopt(found[order]), adopt(torch.argsort(order)[places].to(_or_int32(out_idx))))
+
+
+class UniqueWithCounts(NamedTuple):
+    """The distinct elements, for each element its index among them, and how often each of them occurs."""
+
+    y: Any
+    idx: Tensor
+    count: Tensor  # type: ignore[assignment]
+
+
+@checked
+def unique_with_counts(x: Any, out_idx: Any = torch.int32, name: str | None = None) -> UniqueWithCounts:
+    """Return what ``unique`` does, and how often each distinct element occurs."""
+    found = unique(x, out_idx)
+    counts = torch.bincount(plain(found.idx), minlength=len(found.y))
+    return UniqueWithCounts(*found, adopt(counts.to(_or_int32(out_idx))))
 
 
 @checked

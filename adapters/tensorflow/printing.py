@@ -14,6 +14,7 @@ from collshim.errors import ArgumentValueError
 from collshim.tensorflow import structures
 from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.data_types import DType
+from collshim.tensorflow.string_tensor import StringTensor
 from collshim.tensorflow.tensor import plain
 
 _BY_DIGITS = {torch.float64: (15, 17)}
@@ -77,11 +78,20 @@ def _marked(value: Any, limit: int | None) -> Any:
     """Return the value with its tensors replaced by objects that show TensorFlow's text."""
     if isinstance(value, torch.Tensor) or hasattr(value, "_as_tensor"):
         return _Shown(tensor_text(plain(convert_to_tensor(value)).detach().cpu(), limit))
+    if isinstance(value, StringTensor):
+        return _Shown(_string_text(value.tolist(), value.ndim))
     if isinstance(value, torch.dtype):
         return _Shown(repr(DType(value)))
     if structures.is_nested(value) and value:
         return structures.map_structure(lambda leaf: _marked(leaf, limit), value)
     return value
+
+
+def _string_text(values: Any, depth: int) -> str:
+    """Return text, and lists of it in brackets."""
+    if isinstance(values, bytes):
+        return values.decode(errors="replace") if depth == 0 else f'"{values.decode(errors="replace")}"'
+    return f"[{' '.join(_string_text(part, depth) for part in values)}]"
 
 
 def tensor_text(values: torch.Tensor, limit: int | None) -> str:

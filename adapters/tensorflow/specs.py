@@ -8,10 +8,14 @@ import torch
 
 from collshim.errors import ArgumentValueError
 from collshim.tensorflow.composites import RaggedRow, RaggedTensor, SparseTensor
-from collshim.tensorflow.constants import torch_dtype
+from collshim.tensorflow.constants import is_of_strings, torch_dtype
 from collshim.tensorflow.conversion import convert_to_tensor
-from collshim.tensorflow.data_types import DType
+from collshim.tensorflow.data_types import STRING, DType
 from collshim.tensorflow.tensor_shape import TensorShape
+
+
+def _dtype_text(dtype: Any) -> str:
+    return repr(dtype if dtype is STRING else DType(dtype))
 
 
 class TypeSpec:
@@ -22,7 +26,8 @@ class TensorSpec(TypeSpec):
     """A description of tensors: their shape, in which None is any length, and their dtype."""
 
     def __init__(self, shape: Any, dtype: Any = torch.float32, name: str | None = None) -> None:
-        self._shape, self._dtype, self._name = TensorShape(shape), torch_dtype(dtype), name
+        self._shape, self._name = TensorShape(shape), name
+        self._dtype: Any = STRING if is_of_strings(dtype) else torch_dtype(dtype)
 
     @classmethod
     def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
@@ -61,7 +66,7 @@ class TensorSpec(TypeSpec):
         return hash(repr(self))
 
     def __repr__(self) -> str:
-        return f"TensorSpec(shape={self._shape}, dtype={DType(self._dtype)!r}, name={self._name!r})"
+        return f"TensorSpec(shape={self._shape}, dtype={_dtype_text(self._dtype)}, name={self._name!r})"
 
 
 class RaggedTensorSpec(TensorSpec):
@@ -98,8 +103,8 @@ class RaggedTensorSpec(TensorSpec):
         return RaggedTensorSpec(shape, self._dtype, rank, self._row_splits_dtype)
 
     def __repr__(self) -> str:
-        kinds = DType(self._dtype), DType(self._row_splits_dtype)
-        return f"RaggedTensorSpec({self._shape!r}, {kinds[0]!r}, {self._ragged_rank}, {kinds[1]!r})"
+        kinds = _dtype_text(self._dtype), DType(self._row_splits_dtype)
+        return f"RaggedTensorSpec({self._shape!r}, {kinds[0]}, {self._ragged_rank}, {kinds[1]!r})"
 
 
 class SparseTensorSpec(TensorSpec):

@@ -107,6 +107,7 @@ from collshim.tensorflow.ordering import (
     searchsorted,
     sort,
     unique,
+    unique_with_counts,
 )
 from collshim.tensorflow.padding import pad
 from collshim.tensorflow.reductions import (
@@ -236,6 +237,7 @@ __all__ = [
     "transpose",
     "truediv",
     "unique",
+    "unique_with_counts",
     "unstack",
     "where",
     "zeros",

@@ -15,15 +15,16 @@ import numpy as np
 import torch
 
 from collshim.adapting.devices import tell_of_cpu
-from collshim.errors import ArgumentValueError, CollshimError, also
+from collshim.errors import ArgumentTypeError, ArgumentValueError, CollshimError, also
 from collshim.tensorflow import function_variables, gradient_tape, name_scopes, waiting
-from collshim.tensorflow.constants import torch_dtype
+from collshim.tensorflow.constants import is_of_strings, torch_dtype
 from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.distribute import context, devices
 from collshim.tensorflow.errors import checked, invalid_argument
 from collshim.tensorflow.indexing import select
 from collshim.tensorflow.operators import Operators
 from collshim.tensorflow.scattering import Rows
+from collshim.tensorflow.string_tensor import holds_text
 from collshim.tensorflow.tensor import Reference, Tensor, adopt, dtype_name, plain
 from collshim.tensorflow.tensor_shape import TensorShape
 from collshim.tensorflow.variable_creators import create_with_all
@@ -133,6 +134,10 @@ class Variable(Operators, Rows, metaclass=_Creation):
         self._name, self._synchronization, self._aggregation = name or "Variable", synchronization, aggregation
         self.constraint = constraint
         value = initial_value() if callable(initial_value) else initial_value
+        if holds_text(value) or is_of_strings(dtype):
+            raise ArgumentTypeError(
+                f"initial_value is {value!r}, should be numbers: variables of tf.string do not exist"
+            )
         self._value = _leaf(convert_to_tensor(value, dtype))
         self._shape = TensorShape(self._value.shape if shape is None else shape)
         self._shape.assert_is_compatible_with(TensorShape(self._value.shape))

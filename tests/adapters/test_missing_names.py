@@ -53,7 +53,7 @@ def test_every_module_refuses_in_the_same_form(framework: str) -> None:
         ("mindspore.ops", "pixel_unshuffle", "use torch.pixel_unshuffle"),
         ("mindspore.nn", "Conv2dTranspose", "use torch.nn.ConvTranspose2d"),
         ("megengine.module", "MultiHeadAttention", "use torch.nn.MultiheadAttention"),
-        ("tensorflow", "strings", "use Python's own strings"),
+        ("tensorflow.strings", "unicode_decode", "use Python's own strings"),
         ("tensorflow.distribute", "ParameterServerStrategy", "use MultiWorkerMirroredStrategy, or "),
         ("oneflow.nn", "FusedMLP", "build it from flow.nn.Linear and flow.nn.ReLU"),
         ("tensorflow", "quantization", "compute it with torch"),

@@ -7,6 +7,7 @@ from collshim.tensorflow.data import experimental
 from collshim.tensorflow.data.dataset import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Dataset
 from collshim.tensorflow.data.iterator import Iterator, NumpyIterator
 from collshim.tensorflow.data.options import Options, ThreadingOptions
+from collshim.tensorflow.data.text_lines import TextLineDataset
 from collshim.tensorflow.specs import DatasetSpec, IteratorSpec
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "IteratorSpec",
     "NumpyIterator",
     "Options",
+    "TextLineDataset",
     "ThreadingOptions",
     "experimental",
 ]

@@ -9,11 +9,13 @@ import numpy as np
 import torch
 
 from collshim.errors import ArgumentTypeError, ArgumentValueError
+from collshim.tensorflow.constants import constant
 from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.data.structure import components, map_components
-from collshim.tensorflow.data_types import DType
+from collshim.tensorflow.data_types import STRING, DType
 from collshim.tensorflow.errors import InvalidArgumentError, invalid_argument
 from collshim.tensorflow.specs import TensorSpec, spec_of
+from collshim.tensorflow.string_tensor import empty_strings
 from collshim.tensorflow.tensor import adopt, plain
 
 
@@ -55,6 +57,8 @@ def mapped(source: Any, made: Iterable[Any], compute: Callable[[Any], Any]) -> A
 
 
 def _zeros(spec: TensorSpec) -> Any:
+    if spec.dtype is STRING:
+        return empty_strings(length or 0 for length in spec.shape)
     return adopt(torch.zeros([length or 0 for length in spec.shape], dtype=spec.dtype))
 
 
@@ -107,11 +111,15 @@ def fitted(element: Any, element_spec: Any) -> Any:
 
 
 def _tensor(value: Any, spec: TensorSpec) -> Any:
-    kind = None if spec.dtype is torch.bfloat16 else DType(spec.dtype).as_numpy_dtype
-    found = convert_to_tensor(value if isinstance(value, torch.Tensor) else np.asarray(value, kind))
+    found = constant(value, STRING) if spec.dtype is STRING else _numbers(value, spec)
     if not spec.shape.is_compatible_with(found.shape):
         raise invalid_argument(
             f"`generator` yielded an element of shape {found.shape} where an element of shape {spec.shape} was "
             "expected."
         )
-    return adopt(plain(found).to(spec.dtype))
+    return found if spec.dtype is STRING else adopt(plain(found).to(spec.dtype))
+
+
+def _numbers(value: Any, spec: TensorSpec) -> Any:
+    kind = None if spec.dtype is torch.bfloat16 else DType(spec.dtype).as_numpy_dtype
+    return convert_to_tensor(value if isinstance(value, torch.Tensor) else np.asarray(value, kind))

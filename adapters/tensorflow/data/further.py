@@ -19,6 +19,7 @@ from collshim.tensorflow.data.arguments import call, require_function, whole
 from collshim.tensorflow.data.elements import Elements
 from collshim.tensorflow.data.structure import map_components
 from collshim.tensorflow.errors import NotFoundError, OpError, invalid_argument
+from collshim.tensorflow.io.files import matching_files
 from collshim.tensorflow.specs import RaggedTensorSpec, TensorSpec
 from collshim.tensorflow.tensor import adopt, plain
 
@@ -142,6 +143,22 @@ class Further(Elements):
             return made
         shards = cls(lambda: [made], 1)  # type: ignore[call-arg]
         return reader_func(shards)
+
+    @classmethod
+    def list_files(
+        cls, file_pattern: Any, shuffle: bool | None = None, seed: int | None = None, name: str | None = None
+    ) -> Any:
+        """Return a dataset of the paths that match a pattern, or one of several; shuffled unless ``shuffle`` is False.
+
+        Raises:
+            InvalidArgumentError: no file matches.
+        """
+        found = matching_files(file_pattern)
+        if not len(found):
+            raise invalid_argument(f"No files matched pattern: {file_pattern}")
+        dataset: Any = cls
+        paths = dataset.from_tensor_slices(found)
+        return paths if shuffle is False else paths.shuffle(len(found), seed)
 
     @classmethod
     def random(

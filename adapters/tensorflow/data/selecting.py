@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from collshim.errors import ArgumentTypeError, ArgumentValueError
@@ -15,6 +16,7 @@ from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.data.arguments import call, require_function
 from collshim.tensorflow.data.elements import Elements
 from collshim.tensorflow.data.structure import as_element, components, map_components
+from collshim.tensorflow.data_types import STRING
 from collshim.tensorflow.errors import invalid_argument
 from collshim.tensorflow.specs import spec_of
 from collshim.tensorflow.tensor import dtype_name
@@ -243,11 +245,11 @@ def _unique(elements: Iterable[Any]) -> Iterator[Any]:
     for element in elements:
         if len(components(element)) != 1:
             raise invalid_argument("unique: the elements should have one component")
-        if element.dtype not in (torch.int32, torch.int64):
+        if element.dtype not in (torch.int32, torch.int64, STRING):
             raise ArgumentTypeError(
-                f"unique: the elements should be int32 or int64, but got {dtype_name(element.dtype)}"
+                f"unique: the elements should be int32, int64 or string, but got {dtype_name(element.dtype)}"
             )
-        key = (tuple(element.shape), tuple(element.reshape(-1).tolist()))
+        key = (tuple(element.shape), tuple(np.ravel(element.numpy()).tolist()))
         if key not in seen:
             seen.add(key)
             yield element

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import torch
 
 from collshim.tensorflow.conversion import convert_to_tensor
@@ -15,6 +16,7 @@ from collshim.tensorflow.data.elements import Elements
 from collshim.tensorflow.data.structure import components, map_components
 from collshim.tensorflow.errors import DataLossError, invalid_argument
 from collshim.tensorflow.specs import DatasetSpec, TensorSpec
+from collshim.tensorflow.string_tensor import StringTensor, string_tensor
 from collshim.tensorflow.tensor import adopt, plain
 from collshim.tensorflow.tensor_shape import TensorShape
 
@@ -142,6 +144,11 @@ def _padded(parts: tuple[Any, ...], shape: Any, value: Any) -> Any:
         raise DataLossError(
             None, None, f"Attempted to pad to a smaller size than the input element: {wanted}, {longest}"
         )
+    if isinstance(parts[0], StringTensor):
+        filled: Any = np.full((len(parts), *wanted), b"" if value is None else string_tensor(value).numpy(), object)
+        for row, part in enumerate(parts):
+            filled[(row, *map(slice, part.shape))] = part.numpy()
+        return StringTensor(filled)
     kind = plain(parts[0]).dtype
     filling = torch.zeros((), dtype=kind) if value is None else plain(convert_to_tensor(value, kind))
     whole = filling.expand(len(parts), *wanted).clone()

@@ -25,6 +25,7 @@ from collshim.tensorflow.data.structure import as_element, components, map_compo
 from collshim.tensorflow.distribute import stack
 from collshim.tensorflow.distribute.values import regroup
 from collshim.tensorflow.specs import DatasetSpec, PerReplicaSpec, RaggedTensorSpec, SparseTensorSpec, TensorSpec
+from collshim.tensorflow.string_tensor import StringTensor, empty_strings
 
 
 class DistributedIterator(DatasetIterator):
@@ -241,4 +242,6 @@ def _parts(batch: Any, ends: list[int]) -> list[Any]:
 
 
 def _without_rows(leaf: Any) -> Any:
-    return leaf[:0] if leaf.dim() else torch.zeros_like(leaf)
+    if leaf.dim():
+        return leaf[:0]
+    return empty_strings(()) if isinstance(leaf, StringTensor) else torch.zeros_like(leaf)

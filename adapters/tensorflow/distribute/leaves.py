@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from collshim.arrays import is_array
-from collshim.errors import ArgumentError, ArgumentValueError, also
+from collshim.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, also
 from collshim.tensorflow import structures
 from collshim.tensorflow.constants import constant
 from collshim.tensorflow.distribute.values import component
+from collshim.tensorflow.errors import InvalidArgumentError
 from collshim.tensorflow.indexed_slices import IndexedSlices
+from collshim.tensorflow.string_tensor import holds_text
 
 
 def leaf_of(value: Any, index: int) -> Any:
@@ -26,6 +28,13 @@ def leaf_of(value: Any, index: int) -> Any:
         return leaf
     if isinstance(leaf, bool | int | float | complex):
         return constant(leaf)
+    if holds_text(leaf) and not isinstance(leaf, str | bytes):
+        raise also(ArgumentTypeError, InvalidArgumentError)(
+            None,
+            None,
+            "tensors of tf.string stay in their replica: Value for attr 'T' of string is not in the list of "
+            "allowed values",
+        )
     raise ArgumentValueError(
         f"Attempt to convert a value ({leaf!r}) with an unsupported type ({type(leaf)}) to a Tensor."
     )

@@ -26,6 +26,7 @@ from collshim.adapting import fall_through as _fall_through
 from collshim.adapting.absent import refuse_below as _refuse_below
 from collshim.tensorflow.keras import (
     _checkpoints,
+    _lookups,
     _normalization,
     _saving,
     _strategies,
@@ -44,6 +45,7 @@ _checkpoints.install()
 _normalization.install()
 _training.install()
 _saving.install()
+_lookups.install()
 _fall_through.install(__name__, _NAMES)
 _refuse_below(__name__, f"Keras {_keras.__version__} has no such name")
 _get = _fall_through.names(__name__, [_keras])

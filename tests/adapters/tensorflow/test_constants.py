@@ -87,7 +87,7 @@ def test_shape_can_be_requested() -> None:
     ("given", "kind", "said"),
     [
         ({"value": [[1], [1, 2]]}, ValueError, "non-rectangular"),
-        ({"value": "text"}, ValueError, "unsupported type"),
+        ({"value": ["text", 1]}, ValueError, "mixed types"),
         ({"value": ["a"], "dtype": "float32"}, TypeError, r"Cannot convert \['a'\] to EagerTensor of dtype float"),
         ({"value": None, "dtype": "float32"}, ValueError, "unsupported type"),
         ({"value": None}, ValueError, "unsupported type"),
