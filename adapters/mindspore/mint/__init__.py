@@ -7,7 +7,7 @@ import torch
 
 from collshim.adapting.absent import saying
 from collshim.mindspore._of_torch import numbers, of_torch, with_signatures
-from collshim.mindspore.mint import distributed, nn
+from collshim.mindspore.mint import distributed, nn, optim
 from collshim.mindspore.reducing import along, mean_of, product
 from collshim.mindspore.tensor import minus
 
@@ -46,7 +46,7 @@ _MADE |= with_signatures(__name__, "\n".join(f"{name} input other" for name in _
 _MADE |= with_signatures(__name__, _SIGNATURES, _OTHER)
 vars().update(_MADE)
 
-__all__ = ["distributed", "nn"]
+__all__ = ["distributed", "nn", "optim"]
 __all__ += list(_MADE)  # pyright: ignore[reportUnsupportedDunderAll]
 
 __getattr__ = saying(__name__)

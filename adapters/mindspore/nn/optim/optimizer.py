@@ -55,9 +55,9 @@ class Optimizer(Cell):
         decay = self._decay(weight_decay)
         self._groups = groups(self, given, rate, decay) if self.is_group else self._each(given, rate, decay)
         self.is_group_lr = self.is_group and any("lr" in group for group in given)
-        self.parameters = ParameterTuple(group.parameter for group in self._groups)
         rates = [group.rate for group in self._groups]
         self.learning_rate = self._of_groups(rates) if self.is_group_lr else rate
+        self.parameters = ParameterTuple(group.parameter for group in self._groups)
         self.weight_decay = [group.decay for group in self._groups] if self.is_group else decay
         if get_auto_parallel_context("enable_parallel_optimizer"):
             refuse(RuntimeError, "For 'Optimizer', parallel optimizer only supports \"Ascend\" in data parallel mode")
