@@ -47,6 +47,9 @@ from collshim.mindspore.gradients import get_grad, grad, value_and_grad
 from collshim.mindspore.tensor import Tensor, tensor
 from collshim.mindspore.train import *  # noqa: F403  # its names are also here
 
+# isort: split
+from collshim.mindspore import amp  # needs nn, which mint must have loaded
+
 __version__ = "2.10.0"
 """The MindSpore version that this package behaves like."""
 
@@ -57,6 +60,7 @@ __all__ = [
     "Parameter",
     "ParameterTuple",
     "Tensor",
+    "amp",
     "common",
     "communication",
     "context",

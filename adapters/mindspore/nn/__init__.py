@@ -20,11 +20,22 @@ from collshim.mindspore.nn.optim.optimizer import *  # noqa: F403
 from collshim.mindspore.nn.optim.sgd import *  # noqa: F403
 from collshim.mindspore.nn.wrap.cell_wrapper import *  # noqa: F403
 from collshim.mindspore.nn.wrap.grad_reducer import *  # noqa: F403
+from collshim.mindspore.nn.wrap.loss_scale import (
+    DynamicLossScaleUpdateCell,
+    FixedLossScaleUpdateCell,
+    TrainOneStepWithLossScaleCell,
+)
 from collshim.mindspore.train.metrics import metrics as _metrics
 from collshim.mindspore.train.metrics.metric import Metric
 from collshim.mindspore.train.metrics.metrics import *  # noqa: F403
 
-__all__ = ["Cell", "Metric"]
+__all__ = [
+    "Cell",
+    "DynamicLossScaleUpdateCell",
+    "FixedLossScaleUpdateCell",
+    "Metric",
+    "TrainOneStepWithLossScaleCell",
+]
 __all__ += layer.__all__
 __all__ += loss.__all__
 __all__ += optim.__all__

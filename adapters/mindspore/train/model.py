@@ -15,7 +15,8 @@ from collshim.mindspore.communication import comm_func
 from collshim.mindspore.communication.management import get_group_size, is_initialized
 from collshim.mindspore.context import ParallelMode, get_auto_parallel_context
 from collshim.mindspore.nn.cell import Cell
-from collshim.mindspore.nn.wrap.cell_wrapper import TrainOneStepCell, WithEvalCell, WithLossCell
+from collshim.mindspore.nn.wrap.cell_wrapper import WithEvalCell, WithLossCell
+from collshim.mindspore.train.amp import build_train_network, require_options
 from collshim.mindspore.train.callback.callback import Callbacks, Facts, RunContext
 from collshim.mindspore.train.callback.checkpoint import ModelCheckpoint
 from collshim.mindspore.train.callback.monitors import LossMonitor
@@ -38,14 +39,14 @@ class Model:
         metrics: a dict of Metrics, or a set of their names.
         eval_network: the Cell to evaluate; None for the network with ``loss_fn``.
         eval_indexes: the positions of the loss, the outputs and the labels in the results of ``eval_network``.
-        amp_level: "O0", no mixed precision; other levels are refused.
+        amp_level: the level of mixed precision: see ``amp.build_train_network``.
         boost_level: "O0".
-        kwargs: other settings, such as ``loss_scale_manager``, which must be None.
+        kwargs: ``loss_scale_manager`` and ``keep_batchnorm_fp32``: see ``amp.build_train_network``.
 
     Raises:
         TypeError: an argument has the wrong type.
         ValueError: there are metrics, but neither ``loss_fn`` nor ``eval_network``; or a keyword is unknown.
-        NotImplementedError: an argument requests mixed precision.
+        NotImplementedError: ``boost_level`` is not "O0".
     """
 
     def __init__(
@@ -60,14 +61,15 @@ class Model:
         boost_level: str = "O0",
         **kwargs: Any,
     ) -> None:
-        _require_plain(amp_level, boost_level, kwargs)
+        require_options(amp_level, boost_level, kwargs)
         if not isinstance(network, Cell):
             refuse(TypeError, f"For 'Model', the type of 'network' must be 'Cell', but got {type(network)}")
         self._network, self._loss_fn, self._optimizer = network, loss_fn, optimizer
         self._parallel_mode = get_auto_parallel_context("parallel_mode")
         self._broadcasts = get_auto_parallel_context("parameter_broadcast")
-        whole = network if loss_fn is None else WithLossCell(network, loss_fn)
-        self._train_network = whole if optimizer is None else TrainOneStepCell(whole, optimizer).set_train()
+        self._train_network = network if loss_fn is None else WithLossCell(network, loss_fn)
+        if optimizer is not None:
+            self._train_network = build_train_network(network, optimizer, loss_fn, amp_level, boost_level, **kwargs)
         self._metrics = get_metrics(metrics)
         self._eval_network, self._eval_indexes = eval_network, eval_indexes
         if self._metrics and eval_network is None:
@@ -310,20 +312,6 @@ def _entered(callbacks: Callbacks) -> Iterator[None]:
         for callback in callbacks.each:
             stack.enter_context(callback)
         yield
-
-
-def _require_plain(amp_level: str, boost_level: str, options: dict[str, Any]) -> None:
-    """Refuse mixed precision and its settings."""
-    for name, level in (("amp_level", amp_level), ("boost_level", boost_level)):
-        if level != "O0":
-            refuse(NotImplementedError, f"Model: {name} is {level!r}, should be 'O0': there is no mixed precision here")
-    for name, value in options.items():
-        if name not in ("loss_scale_manager", "keep_batchnorm_fp32", "boost_config_dict", "acc_level"):
-            refuse(
-                ValueError, f"The argument in 'kwargs' should be 'loss_scale_manager' and the like, but got '{name}'."
-            )
-        if value is not None:
-            refuse(NotImplementedError, f"Model: {name} is for mixed precision, which is not supported: should be None")
 
 
 def _require_epochs(of: str, epoch: Any, sinking: tuple[Any, Any, Any], batches: int) -> int:

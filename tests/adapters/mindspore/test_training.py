@@ -78,7 +78,7 @@ def test_appended_and_deleted_cells_are_numbered() -> None:
         (ValueError, lambda: nn.SGD([Parameter([1.0], name="w")], nesterov=True)),
         (ValueError, lambda: nn.Adam([Parameter([1.0], name="w")], beta1=1.0)),
         (RuntimeError, lambda: nn.SGD([{"params": [parameter := Parameter([1.0], name="w"), parameter]}])),
-        (NotImplementedError, lambda: Model(Net(), amp_level="O2")),
+        (NotImplementedError, lambda: Model(Net(), boost_level="O1")),
         (ValueError, lambda: Model(Net(), metrics={"acc"})),
         (ValueError, lambda: Model(Net()).eval(None)),
         (KeyError, lambda: nn.get_metric_fn("roc")),

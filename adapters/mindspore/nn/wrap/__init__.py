@@ -3,7 +3,12 @@
 from collshim.mindspore.nn.wrap import cell_wrapper, grad_reducer
 from collshim.mindspore.nn.wrap.cell_wrapper import *  # noqa: F403
 from collshim.mindspore.nn.wrap.grad_reducer import *  # noqa: F403
+from collshim.mindspore.nn.wrap.loss_scale import (
+    DynamicLossScaleUpdateCell,
+    FixedLossScaleUpdateCell,
+    TrainOneStepWithLossScaleCell,
+)
 
-__all__: list[str] = []
+__all__ = ["DynamicLossScaleUpdateCell", "FixedLossScaleUpdateCell", "TrainOneStepWithLossScaleCell"]
 __all__ += cell_wrapper.__all__
 __all__ += grad_reducer.__all__
