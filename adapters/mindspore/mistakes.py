@@ -1,4 +1,4 @@
-"""torch's errors about shapes, axes and dtypes, as the classes that MindSpore raises (source: MindSpore 2.10.0)."""
+"""torch's errors, as the classes that MindSpore raises (source: MindSpore 2.10.0)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ import functools
 import re
 from typing import Any, NoReturn, cast
 
-__all__ = ["raise_as_mindspore"]
+import numpy as np
+import torch
+
+from collshim.adapting.refusing import refuse
+
+__all__ = ["from_python", "raise_as_mindspore"]
 
 _SHAPES = re.compile(
     "imension out of range|must match the size|must match except|to be equal size|cannot be multiplied|size mismatch"
@@ -23,6 +28,30 @@ def raise_as_mindspore(error: IndexError | RuntimeError) -> NoReturn:
     if theirs is None or isinstance(error, theirs):
         raise error
     raise _both(cast(Any, type(error)), theirs)(text) from error
+
+
+def from_python(data: Any, dtype: torch.dtype | None) -> torch.Tensor:
+    """Return a number, or a list of numbers, as a tensor; complex numbers become complex128.
+
+    Raises:
+        TypeError: ``data`` is anything else.
+    """
+    if not isinstance(data, bool | int | float | complex | list | tuple | np.generic):
+        text = f"should be a number, a list, an array or a tensor, but got type '{type(data).__name__}'"
+        refuse(TypeError, f"For 'Tensor', the type of 'input_data' {text}.")
+    try:
+        made = torch.tensor(data, dtype=dtype)
+    except (RuntimeError, TypeError, ValueError):
+        if _only_numbers(data):
+            raise
+        refuse(TypeError, f"For Tensor, the input_data is {data} that contain unsupported element.")
+    return torch.tensor(data, dtype=torch.complex128) if dtype is None and made.is_complex() else made
+
+
+def _only_numbers(data: Any) -> bool:
+    if isinstance(data, list | tuple):
+        return all(map(_only_numbers, data))
+    return isinstance(data, bool | int | float | complex | np.generic)
 
 
 @functools.cache

@@ -10,6 +10,8 @@ from typing import Any
 
 import torch
 
+from collshim.adapting.refusing import refuse
+
 __all__ = ["Reducing", "along", "in_own_dtype", "norm_of", "places", "product"]
 
 _NAMES = {"axis": "dim", "keepdims": "keepdim", "keep_dims": "keepdim"}
@@ -70,8 +72,10 @@ class Reducing(torch.Tensor):
     """A torch tensor with MindSpore's forms of these methods."""
 
     def sum(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the sum; arguments are ``(axis, dtype, keepdims)`` or ``(dim, keepdim, dtype=...)``."""
-        return self._reduce(torch.sum, args, kwargs)
+        """Return the sum; arguments are ``(axis, dtype, keepdims, initial)`` or ``(dim, keepdim, dtype=...)``."""
+        first = kwargs.pop("initial", None)
+        found = self._reduce(torch.sum, args, kwargs)
+        return found if first is None else found + first
 
     def mean(self, *args: Any, **kwargs: Any) -> Any:
         """Return the mean; arguments are ``(axis, keep_dims, dtype)``. The mean of integers is truncated."""
@@ -121,7 +125,16 @@ class Reducing(torch.Tensor):
         axis, keep = kwargs.get("axis"), kwargs.get("keepdims", False)
         if kwargs.get("return_indices") and isinstance(axis, int):
             return tuple(with_places(self, axis, keepdim=keep))
-        return alone(self, every_axis(self, axis), keepdim=keep and axis is not None)
+        return alone(self._chosen(kwargs), every_axis(self, axis), keepdim=keep and axis is not None)
+
+    def _chosen(self, named: dict[str, Any]) -> torch.Tensor:
+        """Return the elements, with ``initial`` in place of those for which ``where`` is false."""
+        chosen = named.get("where", True)
+        if chosen is True:
+            return self
+        if named.get("initial") is None:
+            refuse(ValueError, "the 'initial' must be a number if there is a 'where', but got None")
+        return torch.where(chosen, self, torch.as_tensor(named["initial"], dtype=self.dtype))
 
     def std(self, axis: Any = None, ddof: int = 0, keepdims: bool = False, **kwargs: Any) -> Any:  # type: ignore[override]
         """Return the standard deviation along ``axis``, or of all elements, with the divisor n - ``ddof``."""

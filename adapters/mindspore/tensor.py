@@ -14,9 +14,9 @@ from collshim.adapting.refusing import refuse
 from collshim.arrays import Array, as_torch, is_array, to_numpy
 from collshim.mindspore.common.dtype import dtype_name, torch_dtype
 from collshim.mindspore.indexing import places, turned
-from collshim.mindspore.mistakes import raise_as_mindspore
+from collshim.mindspore.methods import Methods
+from collshim.mindspore.mistakes import from_python, raise_as_mindspore
 from collshim.mindspore.printing import text
-from collshim.mindspore.reducing import Reducing
 from collshim.work import Work
 
 __all__ = ["Tensor", "tensor"]
@@ -44,7 +44,7 @@ class _Count(int):
             return torch.Tensor.size(self._tensor, *axis)
 
 
-class Tensor(Reducing, metaclass=_TensorType):
+class Tensor(Methods, metaclass=_TensorType):
     """A tensor with a copy of ``input_data``, or with ``shape``, filled by ``init``.
 
     Python floats become float32, and integers int64; an array keeps its dtype. Results computed from it are
@@ -61,8 +61,8 @@ class Tensor(Reducing, metaclass=_TensorType):
         internal: has no effect; neither has ``const_arg``.
 
     Raises:
-        TypeError: there is no such dtype.
-        ValueError: both ``input_data`` and ``init`` are given; or neither is, nor both a shape and a dtype.
+        TypeError: there is no such dtype; or ``input_data`` is none of these, and there is no ``init``.
+        ValueError: both ``input_data`` and ``init`` are given; or neither is, but a shape without a dtype.
     """
 
     _work: Work[Any] | None = None
@@ -82,7 +82,7 @@ class Tensor(Reducing, metaclass=_TensorType):
         sizes = (shape,) if isinstance(shape, int) else tuple(() if shape is None else shape)
         if input_data is None and init is None and shape is not None and wanted is not None:
             return cls._without_values(sizes, wanted)
-        if (input_data is None) == (init is None):
+        if (init is not None and input_data is not None) or (init is input_data and shape is not None):
             refuse(ValueError, "Tensor: one of input_data and init must be given, with init a shape and a dtype")
         value = _copy(input_data, wanted) if init is None else as_torch(init(sizes, wanted or torch.float32))
         return torch.Tensor._make_subclass(cls, value)
@@ -343,7 +343,7 @@ def _copy(data: Any, dtype: torch.dtype | None) -> torch.Tensor:
         return own.to(dtype or own.dtype, copy=True)
     if isinstance(data, list | tuple) and any(is_array(item) for item in data):
         return torch.stack([_copy(item, dtype) for item in data])
-    return torch.tensor(data, dtype=dtype)
+    return from_python(data, dtype)
 
 
 def _with_numbers(name: str) -> Callable[..., Any]:

@@ -64,8 +64,6 @@ NAMES: Mapping[str, Mapping[str, str]] = {
         "nn.Norm": "torch.linalg.vector_norm",
         "nn.OneHot": "torch.nn.functional.one_hot",
         "nn.Range": "torch.arange",
-        "nn.DynamicLossScaleUpdateCell": "torch.amp.GradScaler",
-        "amp": "torch.amp",
         "boost": "torch.amp",
         "parallel.shard": "torch.distributed.tensor",
         "parallel.nn.Pipeline": "torch.distributed.pipelining",

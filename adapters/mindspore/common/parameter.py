@@ -50,6 +50,9 @@ class Parameter(Tensor):  # type: ignore[metaclass]  # mypy thinks that torch's 
         storage_format: str = "",
         device: str | None = None,
     ) -> Parameter:
+        for option, value in (("requires_grad", requires_grad), ("layerwise_parallel", layerwise_parallel)):
+            if not isinstance(value, bool):
+                refuse(TypeError, f"The argument `{option}` must be bool type, but got {value!r}")
         made = cast(Parameter, super().__new__(cls, default_input, _dtype_of_number(default_input)))
         made.name = name
         made.layerwise_parallel = layerwise_parallel

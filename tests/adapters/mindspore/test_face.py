@@ -26,7 +26,7 @@ pytestmark = pytest.mark.unranked
         ([1.0, 2.0], "Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  2.00000000e+00])"),
         ([True], "Tensor(shape=[1], dtype=Bool, value= [ True])"),
         (1 / 3, "Tensor(shape=[], dtype=Float32, value= 0.333333)"),
-        ([1 + 2j, -3 - 0.5j], "Tensor(shape=[2], dtype=Complex64, value= [1+2j, -3-0.5j])"),
+        ([1 + 2j, -3 - 0.5j], "Tensor(shape=[2], dtype=Complex128, value= [1+2j, -3-0.5j])"),
         (np.array([6e4, np.nan], np.float16), "Tensor(shape=[2], dtype=Float16, value= [ 6.0000e+04,         nan])"),
         (torch.tensor([1.5, 3e10]).bfloat16(), "Tensor(shape=[2], dtype=BFloat16, value= [        1.5, 3.00648e+10])"),
         (np.array([-1e-300, 1]), "Tensor(shape=[2], dtype=Float64, value= [-1.00000000e-300,  1.00000000e+00])"),
