@@ -53,6 +53,10 @@ class Dataset:
         """Return the number of classes of a well-known dataset; None for others."""
         return self._classes
 
+    def get_class_indexing(self) -> dict[str, int]:
+        """Return an empty dict: no dataset here has names of classes."""
+        return {}
+
     @property
     def column_names(self) -> list[str]:
         """The columns' names."""

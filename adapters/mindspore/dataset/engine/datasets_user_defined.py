@@ -10,13 +10,13 @@ from collshim.adapting.refusing import refuse
 from collshim.mindspore._checkparam import is_number
 from collshim.mindspore.common.dtype import dtype_to_nptype, torch_dtype
 from collshim.mindspore.dataset.engine import sources
-from collshim.mindspore.dataset.engine.datasets import Dataset
+from collshim.mindspore.dataset.engine.mappable import MappableDataset
 from collshim.mindspore.dataset.engine.samplers import BuiltinSampler, select_sampler
 
 __all__ = ["GeneratorDataset", "NumpySlicesDataset", "chosen_sampler"]
 
 
-class GeneratorDataset(Dataset):
+class GeneratorDataset(MappableDataset):
     """The rows of a Python object.
 
     Args:
@@ -57,6 +57,7 @@ class GeneratorDataset(Dataset):
         batch_sampler: Any = None,
         collate_fn: Any = None,
     ) -> None:
+        _require_workers(num_parallel_workers, python_multiprocessing, max_rowsize)
         for name, value in (("schema", schema), ("batch_sampler", batch_sampler), ("collate_fn", collate_fn)):
             if value is not None:
                 refuse(NotImplementedError, f"GeneratorDataset: {name} is not supported: should be None")
@@ -82,6 +83,24 @@ class GeneratorDataset(Dataset):
             text = "Attempt to construct a random access dataset, '__len__' method is required!"
             refuse(RuntimeError, text)
         return sources.Sampled(names, lambda number: self._typed(self.source[number]), len(self.source), sampler)
+
+    def __getitem__(self, index: int) -> tuple[Any, ...]:
+        """Return a row of the first epoch, with the values of ``source``.
+
+        Raises:
+            TypeError: the index is not an int.
+            RuntimeError: the index is out of range, or ``source`` has no indices.
+        """
+        if not isinstance(self._node, sources.Sampled):
+            refuse(RuntimeError, "Dataset don't support randomized access.")
+        if not is_number(index, int):
+            refuse(TypeError, f"Argument index with value {index} is not of type [<class 'int'>]")
+        if self._numbers is None:
+            self._numbers = self._node.numbers()
+        if not 0 <= index < len(self._numbers):
+            refuse(RuntimeError, f"the index {index} is out of range: an epoch has {len(self._numbers)} rows")
+        row = self.source[self._numbers[index]]
+        return row if isinstance(row, tuple) else (row,)
 
     def _typed(self, row: Any) -> Any:
         if self._types is None:
@@ -175,6 +194,21 @@ def chosen_sampler(
     if shard_id >= num_shards:
         refuse(ValueError, f"shard_id should be less than num_shards, but got {shard_id} and {num_shards}.")
     return select_sampler(num_samples, sampler, shuffle, num_shards, shard_id)
+
+
+def _require_workers(workers: Any, processes: Any, longest: Any) -> None:
+    """Refuse wrong types of the arguments that have no effect."""
+    kinds: tuple[tuple[str, Any, tuple[type, ...]], ...] = (
+        ("num_parallel_workers", workers, (int,)),
+        ("python_multiprocessing", processes, (bool,)),
+        ("max_rowsize", longest, (int, list)),
+    )
+    for name, value, known in kinds:
+        if value is not None and not isinstance(value, known):
+            text = f"is not of type {list(known)}, but got {type(value)}"
+            refuse(TypeError, f"Argument {name} with value {value} {text}.")
+    if workers is not None and workers < 1:
+        refuse(ValueError, f"num_parallel_workers should be at least 1, but got {workers}")
 
 
 def _require_number(of: str, name: str, value: Any, least: int) -> None:

@@ -10,13 +10,13 @@ import numpy as np
 
 from collshim.adapting.refusing import refuse
 from collshim.mindspore.dataset.engine import sources
-from collshim.mindspore.dataset.engine.datasets import Dataset
 from collshim.mindspore.dataset.engine.datasets_user_defined import chosen_sampler
+from collshim.mindspore.dataset.engine.mappable import MappableDataset
 
 __all__ = ["Cifar10Dataset", "Cifar100Dataset", "FashionMnistDataset", "MnistDataset"]
 
 
-class _Images(Dataset):
+class _Images(MappableDataset):
     """Images and their labels, read from the files in a folder.
 
     Args:

@@ -19,13 +19,15 @@ __all__ = ["parts"]
 class _Part(BuiltinSampler):
     """Some of the rows that another sampler chooses; with a seed, in an order that is the same in all epochs."""
 
+    stays = True
+
     def __init__(self, sampler: BuiltinSampler, first: int, count: int, seed: int | None) -> None:
         super().__init__()
         self._sampler, self._first, self._count, self._seed = sampler, first, count, seed
 
     def epochs(self, length: int) -> Epochs:
         """Return a function that returns the rows of the next epoch."""
-        chosen, order = self._sampler.epochs(length), list(range(self._sampler.count(length)))
+        chosen, order = self._sampler.chosen(length), list(range(self._sampler.total(length)))
         if self._seed is not None:
             random_order.shuffle(order, self._seed)
         places = order[self._first : self._first + self._count]

@@ -61,6 +61,55 @@ class BuiltinSampler:
         if num_samples is not None and num_samples < 0:
             refuse(ValueError, f"num_samples should be a positive integer value, but got num_samples: {num_samples}.")
         self.num_samples = num_samples or None
+        self.child_sampler: BuiltinSampler | None = None
+
+    def add_child(self, sampler: BuiltinSampler) -> None:
+        """Let another sampler choose rows first; this one then chooses among those.
+
+        Raises:
+            AttributeError: ``sampler`` is not a sampler.
+            RuntimeError: there is a child already.
+        """
+        if not isinstance(sampler, BuiltinSampler):
+            refuse(AttributeError, f"a child sampler should be a sampler, but got {type(sampler)}")
+        if self.child_sampler is not None:
+            refuse(RuntimeError, "Cannot add child sampler, this sampler already has a child.")
+        self.child_sampler = sampler
+
+    def get_child(self) -> BuiltinSampler | None:
+        """Return the sampler that chooses rows before this one."""
+        return self.child_sampler
+
+    def get_num_samples(self) -> int | None:
+        """Return the maximum number of rows, of this sampler and its child; None if there is none."""
+        child = None if self.child_sampler is None else self.child_sampler.get_num_samples()
+        return min((number for number in (self.num_samples, child) if number is not None), default=None)
+
+    shuffles = shards = stays = False
+
+    def is_shuffled(self) -> bool:
+        """Return whether this sampler or its child shuffles."""
+        return self.shuffles or (self.child_sampler is not None and self.child_sampler.is_shuffled())
+
+    def is_sharded(self) -> bool:
+        """Return whether this sampler or its child divides the rows into shards."""
+        return self.shards or (self.child_sampler is not None and self.child_sampler.is_sharded())
+
+    def chosen(self, length: int) -> Epochs:
+        """Return ``epochs``, of the rows that the child chooses if there is one."""
+        if self.child_sampler is None:
+            return self.epochs(length)
+        inner, own = self.child_sampler.chosen(length), self.epochs(self.child_sampler.total(length))
+
+        def next_epoch() -> list[int]:
+            numbers = inner()
+            return [numbers[place] for place in own()]
+
+        return next_epoch
+
+    def total(self, length: int) -> int:
+        """Return ``count``, of the rows that the child chooses if there is one."""
+        return self.count(length if self.child_sampler is None else self.child_sampler.total(length))
 
     def epochs(self, length: int) -> Epochs:
         """Return a function that returns the row indices of the next epoch, for a dataset of ``length`` rows."""
@@ -95,6 +144,8 @@ class SequentialSampler(BuiltinSampler):
 class RandomSampler(BuiltinSampler):
     """The rows in a random order that differs from epoch to epoch, with or without replacement."""
 
+    shuffles = True
+
     def __init__(
         self, replacement: bool = False, num_samples: int | None = None, shuffle: Any = Shuffle.GLOBAL
     ) -> None:
@@ -128,13 +179,15 @@ class DistributedSampler(BuiltinSampler):
         shard_id: this shard's index, from 0.
         shuffle: whether the rows are shuffled first: in the same way in all shards, and differently in each epoch.
         num_samples: the maximum number of rows in this shard.
-        offset: must be -1: shard 0 has the first row.
+        offset: the shard that has the first row; then shorter shards are not filled up. -1: shard 0, with filling.
 
     Raises:
         TypeError: an argument has the wrong type.
         ValueError: a number is out of range.
-        NotImplementedError: ``offset`` is not -1.
+        RuntimeError: ``offset`` is above ``num_shards``.
     """
+
+    shards = True
 
     def __init__(
         self, num_shards: int, shard_id: int, shuffle: Any = True, num_samples: int | None = None, offset: int = -1
@@ -147,29 +200,34 @@ class DistributedSampler(BuiltinSampler):
         if num_shards <= 0 or not 0 <= shard_id < num_shards:
             text = f"but got shard_id: {shard_id}, num_shards: {num_shards}"
             refuse(ValueError, f"shard_id should be from 0 to num_shards - 1, {text}")
-        if offset != -1:
-            refuse(
-                NotImplementedError, f"DistributedSampler: offset is {offset}, should be -1: shard 0 has the first row"
-            )
+        if offset > num_shards:
+            text = f"should be no more than num_shards: {num_shards}, but got offset: {offset}"
+            refuse(RuntimeError, f"DistributedSampler: offset {text}")
         self.num_shards, self.shard_id, self.shuffle, self.offset = num_shards, shard_id, shuffles, offset
+        self.shuffles = shuffles
         self.seed = config.get_seed()
 
     def epochs(self, length: int) -> Epochs:
         """Return a function that returns the rows of the next epoch."""
-        seed, count, order = self.seed, self.count(length), list(range(length))
+        seed, count, order, first = self.seed, self.count(length), list(range(length)), self._first()
 
         def next_epoch() -> list[int]:
             nonlocal seed
             seed += 1
             if self.shuffle:
                 random_order.shuffle(order, seed % 2**32)
-            return [order[(self.shard_id + number * self.num_shards) % length] for number in range(count)]
+            return [order[(first + number * self.num_shards) % length] for number in range(count)]
 
         return next_epoch
 
     def count(self, length: int) -> int:
         """Return the number of rows in an epoch."""
-        return min(math.ceil(length / self.num_shards), self.num_samples or length)
+        filled = 0 if self.offset == -1 else self._first()
+        return min(math.ceil((length - filled) / self.num_shards), self.num_samples or length)
+
+    def _first(self) -> int:
+        """Return the place of this shard's first row."""
+        return (self.shard_id - max(self.offset, 0)) % self.num_shards
 
 
 class SubsetSampler(BuiltinSampler):
@@ -181,6 +239,10 @@ class SubsetSampler(BuiltinSampler):
         if not all(is_number(index, int, np.integer) for index in found):
             refuse(TypeError, f"SubsetSampler: Type of indices element must be int, but got {found}.")
         self.indices = [int(index) for index in found]
+
+    def get_num_samples(self) -> int | None:
+        """Return the number of indices, or the maximum number of rows if it is less."""
+        return min(self.count(len(self.indices)), super().get_num_samples() or len(self.indices))
 
     def epochs(self, length: int) -> Epochs:
         """Return a function that returns the rows of the next epoch."""
@@ -199,6 +261,8 @@ class SubsetSampler(BuiltinSampler):
 
 class SubsetRandomSampler(SubsetSampler):
     """The rows with these indices, in a random order."""
+
+    shuffles = True
 
     def epochs(self, length: int) -> Epochs:
         """Return a function that returns the rows of the next epoch."""

@@ -61,12 +61,16 @@ class Sampled(Node):
 
     def start(self) -> Epochs:
         """Return a function that returns the rows of the next epoch."""
-        numbers = self.sampler.epochs(self._length)
+        numbers = self.sampler.chosen(self._length)
         return lambda: (as_row(self._read(number), self.names) for number in numbers())
 
     def size(self) -> int:
         """Return the number of rows in an epoch."""
-        return self.sampler.count(self._length)
+        return self.sampler.total(self._length)
+
+    def numbers(self) -> list[int]:
+        """Return the rows of the first epoch."""
+        return self.sampler.chosen(self._length)()
 
     def with_sampler(self, sampler: BuiltinSampler) -> Sampled:
         """Return a node with the same source and another sampler."""
