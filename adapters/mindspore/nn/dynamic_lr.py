@@ -8,7 +8,15 @@ from collections.abc import Sequence
 from collshim.adapting.refusing import refuse
 from collshim.mindspore._checkparam import check_bool, check_float, check_int, check_type
 
-__all__ = ["cosine_decay_lr", "exponential_decay_lr", "piecewise_constant_lr", "polynomial_decay_lr", "warmup_lr"]
+__all__ = [
+    "cosine_decay_lr",
+    "exponential_decay_lr",
+    "inverse_decay_lr",
+    "natural_exp_decay_lr",
+    "piecewise_constant_lr",
+    "polynomial_decay_lr",
+    "warmup_lr",
+]
 
 
 def piecewise_constant_lr(milestone: Sequence[int], learning_rates: Sequence[float]) -> list[float]:
@@ -52,12 +60,56 @@ def exponential_decay_lr(
         ValueError: a number is not positive.
     """
     of = "exponential_decay_lr"
-    check_float(learning_rate, "learning_rate", of, 0.0, ends="(]")
-    check_float(decay_rate, "decay_rate", of, 0.0, ends="(]")
-    check_bool(is_stair, "is_stair", of)
+    _check_rates(of, learning_rate, decay_rate, is_stair)
     epochs = _epochs(of, total_step, step_per_epoch, decay_epoch)
     periods = (math.floor(epoch / decay_epoch) if is_stair else epoch / decay_epoch for epoch in epochs)
     return [learning_rate * decay_rate**period for period in periods]
+
+
+def natural_exp_decay_lr(
+    learning_rate: float,
+    decay_rate: float,
+    total_step: int,
+    step_per_epoch: int,
+    decay_epoch: int,
+    is_stair: bool = False,
+) -> list[float]:
+    """Return ``learning_rate * exp(-decay_rate * epoch)`` for each step.
+
+    ``is_stair`` rounds the epoch down to a multiple of ``decay_epoch``.
+
+    Raises:
+        TypeError: an argument has the wrong type.
+        ValueError: a number is not positive.
+    """
+    of = "natural_exp_decay_lr"
+    _check_rates(of, learning_rate, decay_rate, is_stair)
+    epochs = _epochs(of, total_step, step_per_epoch, decay_epoch)
+    rounded = (epoch // decay_epoch * decay_epoch if is_stair else epoch for epoch in epochs)
+    return [learning_rate * math.exp(-decay_rate * epoch) for epoch in rounded]
+
+
+def inverse_decay_lr(
+    learning_rate: float,
+    decay_rate: float,
+    total_step: int,
+    step_per_epoch: int,
+    decay_epoch: int,
+    is_stair: bool = False,
+) -> list[float]:
+    """Return ``learning_rate / (1 + decay_rate * epoch / decay_epoch)`` for each step.
+
+    ``is_stair`` rounds the quotient of the epochs down.
+
+    Raises:
+        TypeError: an argument has the wrong type.
+        ValueError: a number is not positive.
+    """
+    of = "inverse_decay_lr"
+    _check_rates(of, learning_rate, decay_rate, is_stair)
+    epochs = _epochs(of, total_step, step_per_epoch, decay_epoch)
+    periods = (math.floor(epoch / decay_epoch) if is_stair else epoch / decay_epoch for epoch in epochs)
+    return [learning_rate / (1 + decay_rate * period) for period in periods]
 
 
 def cosine_decay_lr(
@@ -118,6 +170,12 @@ def warmup_lr(learning_rate: float, total_step: int, step_per_epoch: int, warmup
     check_float(learning_rate, "learning_rate", "warmup_lr", 0.0)
     epochs = _epochs("warmup_lr", total_step, step_per_epoch, warmup_epoch, "warmup_epoch")
     return [learning_rate * min(epoch, warmup_epoch) / warmup_epoch for epoch in epochs]
+
+
+def _check_rates(of: str, learning_rate: float, decay_rate: float, is_stair: bool) -> None:
+    check_float(learning_rate, "learning_rate", of, 0.0, ends="(]")
+    check_float(decay_rate, "decay_rate", of, 0.0, ends="(]")
+    check_bool(is_stair, "is_stair", of)
 
 
 def _epochs(of: str, total_step: int, step_per_epoch: int, period: int, name: str = "decay_epoch") -> list[int]:

@@ -8,19 +8,32 @@ import torch
 from torch.nn import functional
 
 from collshim.adapting.refusing import refuse
-from collshim.mindspore._checkparam import check_bool
+from collshim.mindspore._checkparam import check_bool, check_int
+from collshim.mindspore.common.parameter import Parameter
 from collshim.mindspore.nn.cell import Cell
+from collshim.mindspore.tensor import Tensor
 
 __all__ = [
+    "CELU",
     "ELU",
     "GELU",
+    "FastGelu",
+    "HShrink",
+    "HSigmoid",
+    "HSwish",
+    "Hardtanh",
     "LeakyReLU",
+    "LogSigmoid",
     "LogSoftmax",
+    "Mish",
+    "PReLU",
     "ReLU",
     "ReLU6",
     "SiLU",
     "Sigmoid",
+    "SoftShrink",
     "Softmax",
+    "Softsign",
     "Tanh",
     "get_activation",
 ]
@@ -138,6 +151,123 @@ class LogSoftmax(Cell):
         return torch.log_softmax(x, self.axis)
 
 
+class FastGelu(_Activation):
+    """``x * sigmoid(1.702 * x)``."""
+
+    def construct(self, x: Any) -> Any:
+        """Return the result, in the shape of the input."""
+        return x * torch.sigmoid(1.702 * x)
+
+
+class HSigmoid(_Activation):
+    """``relu6(x + 3) / 6``."""
+
+    def construct(self, x: Any) -> Any:
+        """Return the result, in the shape of the input."""
+        return functional.hardsigmoid(x)
+
+
+class HSwish(_Activation):
+    """``x * relu6(x + 3) / 6``."""
+
+    def construct(self, x: Any) -> Any:
+        """Return the result, in the shape of the input."""
+        return functional.hardswish(x)
+
+
+class LogSigmoid(_Activation):
+    """The logarithm of Sigmoid."""
+
+    def construct(self, input: Any) -> Any:
+        """Return the result, in the shape of the input."""
+        return functional.logsigmoid(input)
+
+
+class Mish(_Activation):
+    """``x * tanh(log(1 + exp(x)))``."""
+
+    def construct(self, x: Any) -> Any:
+        """Return the result, in the shape of the input."""
+        return functional.mish(x)
+
+
+class Softsign(_Activation):
+    """``x / (1 + abs(x))``."""
+
+    def construct(self, x: Any) -> Any:
+        """Return the result, in the shape of the input."""
+        return functional.softsign(x)
+
+
+class CELU(Cell):
+    """``x`` if it is positive, otherwise ``alpha * (exp(x / alpha) - 1)``."""
+
+    def __init__(self, alpha: float = 1.0) -> None:
+        super().__init__()
+        self.alpha = alpha
+
+    def construct(self, x: Any) -> Any:
+        """Return the result, in the shape of the input."""
+        return functional.celu(x, self.alpha)
+
+
+class HShrink(Cell):
+    """``x`` if its absolute value is above ``lambd``, otherwise 0."""
+
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__()
+        self.lambd = lambd
+
+    def construct(self, input_x: Any) -> Any:
+        """Return the result, in the shape of the input."""
+        return functional.hardshrink(input_x, self.lambd)
+
+
+class SoftShrink(HShrink):
+    """``x`` moved towards 0 by ``lambd``, or 0 if it is nearer."""
+
+    def construct(self, input: Any) -> Any:
+        """Return the result, in the shape of the input."""
+        return functional.softshrink(input, self.lambd)
+
+
+class Hardtanh(Cell):
+    """``x``, but at least ``min_val`` and at most ``max_val``.
+
+    Raises:
+        ValueError: ``min_val`` is not below ``max_val``.
+    """
+
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0) -> None:
+        super().__init__()
+        if min_val >= max_val:
+            refuse(ValueError, f"For Hardtanh, min_val should be less than max_val, but got {min_val} and {max_val}")
+        self.min_val, self.max_val = min_val, max_val
+
+    def construct(self, x: Any) -> Any:
+        """Return the result, in the shape of the input."""
+        return functional.hardtanh(x, self.min_val, self.max_val)
+
+
+class PReLU(Cell):
+    """``x`` if it is positive, otherwise ``w * x``; ``w`` is a parameter, one for each channel or for all.
+
+    Raises:
+        TypeError: ``channel`` is not an int.
+        ValueError: ``channel`` is not positive.
+    """
+
+    def __init__(self, channel: int = 1, w: Any = 0.25) -> None:
+        super().__init__()
+        check_int(channel, "channel", self.cls_name, least=1)
+        own = Tensor([float(w)] * channel if isinstance(w, int | float) else w, torch.float32)
+        self.w = Parameter(own, name="a")
+
+    def construct(self, x: Any) -> Any:
+        """Return the result, in the shape of the input."""
+        return functional.prelu(x, self.w.to(x.dtype))
+
+
 _NAMED: dict[str, type[Cell]] = {
     "softmax": Softmax,
     "logsoftmax": LogSoftmax,
@@ -149,6 +279,14 @@ _NAMED: dict[str, type[Cell]] = {
     "elu": ELU,
     "sigmoid": Sigmoid,
     "leakyrelu": LeakyReLU,
+    "fast_gelu": FastGelu,
+    "hshrink": HShrink,
+    "hsigmoid": HSigmoid,
+    "hswish": HSwish,
+    "logsigmoid": LogSigmoid,
+    "mish": Mish,
+    "prelu": PReLU,
+    "softshrink": SoftShrink,
 }
 
 

@@ -1,4 +1,4 @@
-"""``mindspore.nn.SequentialCell`` and ``CellList`` (source: MindSpore 2.10.0): ordered containers of Cells."""
+"""``mindspore.nn.SequentialCell``, ``CellList`` and ``CellDict`` (source: MindSpore 2.10.0): containers of Cells."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from collshim.adapting.refusing import refuse
 from collshim.mindspore.nn.cell import Cell
 
-__all__ = ["CellList", "SequentialCell"]
+__all__ = ["CellDict", "CellList", "SequentialCell"]
 
 
 class _Numbered(Cell):
@@ -165,3 +165,73 @@ class CellList(_Numbered):
     def construct(self, *inputs: Any) -> Any:
         """Raise NotImplementedError: the Cell that owns the list calls its entries."""
         raise NotImplementedError("CellList is not called itself; its entries are")
+
+
+class CellDict(Cell):
+    """Cells by name, for the Cell that owns the dict to call.
+
+    Args:
+        args: one dict of Cells, or pairs of names and Cells; or nothing.
+        kwargs: ``auto_prefix``, as in Cell.
+
+    Raises:
+        TypeError: a name is not a string, or a value not a Cell.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(kwargs.get("auto_prefix", True))
+        if args:
+            self.update(args[0])
+
+    def __getitem__(self, key: str) -> Cell:
+        return self._cells[key]
+
+    def __setitem__(self, key: str, cell: Cell) -> None:
+        if not isinstance(key, str):
+            refuse(TypeError, f"For 'CellDict', the type of key should be string but got {type(key).__name__}.")
+        if not isinstance(cell, Cell):
+            refuse(TypeError, f"For 'CellDict', the type of cell should be Cell, but got {type(cell).__name__}.")
+        if self._auto_prefix:
+            cell.update_parameters_name(f"{key}.")
+        self._cells[key] = cell
+
+    def __delitem__(self, key: str) -> None:
+        del self._cells[key]
+
+    def __len__(self) -> int:
+        return len(self._cells)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._cells)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._cells
+
+    def clear(self) -> None:
+        """Remove all Cells."""
+        self._cells.clear()
+
+    def pop(self, key: str) -> Cell:
+        """Remove a Cell, and return it."""
+        return self._cells.pop(key)
+
+    def keys(self) -> Any:
+        """Return the names."""
+        return self._cells.keys()
+
+    def values(self) -> Any:
+        """Return the Cells."""
+        return self._cells.values()
+
+    def items(self) -> Any:
+        """Return the names and the Cells, in pairs."""
+        return self._cells.items()
+
+    def update(self, cells: Any) -> None:
+        """Add the Cells of a dict, or of pairs."""
+        for key, cell in dict(cells).items():
+            self[key] = cell
+
+    def construct(self, *args: Any, **kwargs: Any) -> Any:
+        """Raise NotImplementedError: the Cell that owns the dict calls its values."""
+        raise NotImplementedError("CellDict is not called itself; its values are")

@@ -1,4 +1,4 @@
-"""``BatchNorm1d``, ``BatchNorm2d`` and ``LayerNorm`` of ``mindspore.nn`` (source: MindSpore 2.10.0)."""
+"""``BatchNorm1d``, ``BatchNorm2d``, ``GroupNorm`` and ``LayerNorm`` of ``mindspore.nn`` (source: MindSpore 2.10.0)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from collshim.mindspore.common.parameter import Parameter
 from collshim.mindspore.nn.cell import Cell
 from collshim.mindspore.nn.layer.padding import require_channels_first
 
-__all__ = ["BatchNorm1d", "BatchNorm2d", "LayerNorm"]
+__all__ = ["BatchNorm1d", "BatchNorm2d", "GroupNorm", "LayerNorm"]
 
 
 class _BatchNorm(Cell):
@@ -158,3 +158,53 @@ class LayerNorm(Cell):
         """Return the settings as text for ``repr``."""
         axes = f"begin_norm_axis={self.begin_norm_axis}, begin_params_axis={self.begin_params_axis}"
         return f"normalized_shape={self.normalized_shape}, {axes}, gamma{self.gamma}, beta={self.beta}"
+
+
+class GroupNorm(Cell):
+    """Normalization of each row's channels, in groups: ``(x - mean) / sqrt(variance + eps) * gamma + beta``.
+
+    Args:
+        num_groups: the number of groups, which divides the number of channels.
+        num_channels: the number of channels.
+        eps: the number added to the variance.
+        affine: whether ``gamma`` and ``beta`` are trained.
+        gamma_init: the initializer of ``gamma``.
+        beta_init: the initializer of ``beta``.
+        dtype: the parameters' dtype.
+
+    Raises:
+        TypeError: an argument has the wrong type.
+        ValueError: a number is out of range; in a call, the input has another number of channels.
+    """
+
+    def __init__(
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        gamma_init: Any = "ones",
+        beta_init: Any = "zeros",
+        dtype: Any = torch.float32,
+    ) -> None:
+        super().__init__()
+        self.num_groups = check_int(num_groups, "num_groups", self.cls_name, least=1)
+        self.num_channels = check_int(num_channels, "num_channels", self.cls_name, least=1)
+        if num_channels % num_groups:
+            text = f"must be divided by 'num_groups', but got {num_channels} and {num_groups}"
+            refuse(ValueError, f"For 'GroupNorm', the 'num_channels' {text}.")
+        self.eps, self.affine = eps, check_type(affine, "affine", self.cls_name, bool)
+        gamma, beta = initializer(gamma_init, num_channels, dtype), initializer(beta_init, num_channels, dtype)
+        self.gamma = Parameter(gamma, name="gamma", requires_grad=affine)
+        self.beta = Parameter(beta, name="beta", requires_grad=affine)
+
+    def construct(self, x: Any) -> Any:
+        """Return the result, in the shape of the input."""
+        if x.dim() < 2 or x.shape[1] != self.num_channels:
+            text = f"the input must have {self.num_channels} channels, but got the shape {tuple(x.shape)}"
+            refuse(ValueError, f"For 'GroupNorm', {text}")
+        return functional.group_norm(x, self.num_groups, self.gamma.to(x.dtype), self.beta.to(x.dtype), self.eps)
+
+    def extend_repr(self) -> str:
+        """Return the settings as text for ``repr``."""
+        return f"num_groups={self.num_groups}, num_channels={self.num_channels}"

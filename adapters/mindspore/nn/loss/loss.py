@@ -16,10 +16,15 @@ __all__ = [
     "BCELoss",
     "BCEWithLogitsLoss",
     "CrossEntropyLoss",
+    "DiceLoss",
+    "HuberLoss",
+    "KLDivLoss",
     "L1Loss",
     "LossBase",
+    "MAELoss",
     "MSELoss",
     "NLLLoss",
+    "RMSELoss",
     "SmoothL1Loss",
     "SoftmaxCrossEntropyWithLogits",
 ]
@@ -163,6 +168,75 @@ class L1Loss(LossBase):
         """Return the loss."""
         self._require_tensors(logits=logits, labels=labels)
         return self.get_loss(torch.abs(logits - labels))
+
+
+class MAELoss(L1Loss):
+    """The absolute error of logits and labels."""
+
+
+class RMSELoss(LossBase):
+    """The root of the mean squared error of logits and labels."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def construct(self, logits: Any, label: Any) -> Any:
+        """Return the loss."""
+        self._require_tensors(logits=logits, label=label)
+        return torch.sqrt(torch.square(logits - label).mean())
+
+
+class HuberLoss(LossBase):
+    """Half the squared error up to ``delta``; beyond, ``delta * (error - delta / 2)``."""
+
+    def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
+        super().__init__(reduction)
+        self.delta = delta
+
+    def construct(self, logits: Any, labels: Any) -> Any:
+        """Return the loss."""
+        self._require_tensors(logits=logits, labels=labels)
+        error = torch.abs(logits - labels)
+        return self.get_loss(
+            torch.where(error <= self.delta, 0.5 * error * error, self.delta * (error - 0.5 * self.delta))
+        )
+
+
+class KLDivLoss(LossBase):
+    """The divergence ``labels * (log(labels) - logits)`` of log-probabilities and labels; 0 for a label 0.
+
+    "batchmean" divides the sum by the number of rows.
+    """
+
+    def __init__(self, reduction: str = "mean") -> None:
+        super().__init__("sum" if reduction == "batchmean" else reduction)
+        self.reduction = reduction
+
+    def construct(self, logits: Any, labels: Any) -> Any:
+        """Return the loss."""
+        self._require_tensors(logits=logits, labels=labels)
+        return functional.kl_div(logits, labels, reduction=self.reduction)
+
+
+class DiceLoss(LossBase):
+    """1 minus twice the overlap of logits and labels over their sums of squares, to which ``smooth`` is added.
+
+    Raises:
+        ValueError: in a call, the shapes differ.
+    """
+
+    def __init__(self, smooth: float = 1e-5) -> None:
+        super().__init__()
+        self.smooth = smooth
+
+    def construct(self, logits: Any, label: Any) -> Any:
+        """Return the loss."""
+        self._require_tensors(logits=logits, label=label)
+        if tuple(logits.shape) != tuple(label.shape):
+            text = f"must have the same shape, but got {tuple(logits.shape)}, {tuple(label.shape)}"
+            refuse(ValueError, f"For 'DiceLoss', 'logits' and 'label' {text}")
+        overlap = (logits * label).sum()
+        return 1 - 2 * overlap / ((logits * logits).sum() + (label * label).sum() + self.smooth)
 
 
 class SmoothL1Loss(LossBase):
