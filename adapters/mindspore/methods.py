@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from collshim.adapting.refusing import refuse
-from collshim.mindspore.reducing import Reducing, places
+from collshim.mindspore.reducing import Reducing, along, places
 
 __all__ = ["Methods"]
 
@@ -16,7 +16,7 @@ __all__ = ["Methods"]
 class Methods(Reducing):
     """A torch tensor with MindSpore's forms of these methods."""
 
-    def item(self) -> Any:  # type: ignore[override]  # torch's raises RuntimeError
+    def item(self) -> Any:
         """Return the only element as a number.
 
         Raises:
@@ -50,7 +50,7 @@ class Methods(Reducing):
             return torch.diag(self, *args, **kwargs)
         return torch.diag(self.reshape(-1)).reshape((*self.shape, *self.shape))
 
-    def dot(self, other: Any) -> Any:
+    def dot(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # MindSpore's name
         """Return the sum of products over the last axis and the other tensor's last axis but one.
 
         Raises:
@@ -59,7 +59,8 @@ class Methods(Reducing):
         if min(self.dim(), other.dim()) < 2:
             text = f"but got {self.dim()} and {other.dim()} axes"
             refuse(ValueError, f"For 'dot', both inputs should have at least two axes, {text}")
-        return torch.tensordot(self, other, dims=([self.dim() - 1], [max(other.dim() - 2, 0)]))
+        axes: Any = [self.dim() - 1], [other.dim() - 2]
+        return torch.tensordot(self, other, dims=axes)
 
     def flatten(self, order: Any = "C", *more: Any, **named: Any) -> Any:  # type: ignore[override]
         """Return the elements in one axis, in the order "C" or "F"; with ``start_dim``, as torch.
@@ -82,7 +83,7 @@ class Methods(Reducing):
         other = args[1] if len(args) > 1 else kwargs["y"]
         return torch.where(condition, self, torch.as_tensor(other, dtype=self.dtype))
 
-    def take(self, indices: Any, axis: Any = None, mode: str = "clip") -> Any:  # type: ignore[override]
+    def take(self, indices: Any, axis: Any = None, mode: str = "clip") -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Return the elements at flat indices, or the entries at indices along ``axis``.
 
         The mode "clip" replaces indices out of range by the nearest ones, and "wrap" counts on from the start.
@@ -104,12 +105,14 @@ class Methods(Reducing):
         found = torch.median(self, named.pop("dim", axis), named.pop("keepdim", keepdims), **named)
         return found[0], found[1]
 
-    def count_nonzero(self, axis: Any = (), keep_dims: bool = False, dtype: Any = None, **named: Any) -> Any:  # type: ignore[override]
+    def count_nonzero(  # type: ignore[override]  # MindSpore's names
+        self, axis: Any = (), keep_dims: bool = False, dtype: Any = None, **named: Any
+    ) -> Any:
         """Return the number of elements that are not zero, of all or along ``axis``, in int32."""
-        places_of = named.pop("dim", axis)
-        return (self != 0).sum(axis=places_of, keepdims=keep_dims).to(dtype or torch.int32)
+        found = along(torch.sum, self != 0, named.pop("dim", axis), keep_dims)
+        return found.to(dtype or torch.int32)
 
-    def index_fill(self, axis: int, index: Any, value: Any) -> Any:  # type: ignore[override]
+    def index_fill(self, axis: int, index: Any, value: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Return a copy with one value in the entries at these indices along ``axis``."""
         return torch.index_fill(self, axis, torch.as_tensor(index).long(), value)
 
@@ -129,7 +132,7 @@ class Methods(Reducing):
         """Return the ``k`` greatest elements along the last axis, and their indices in int32."""
         return places(torch.topk(self, k, sorted=sorted))
 
-    def resize(self, *new_shape: Any) -> Any:  # type: ignore[override]  # torch's is for autograd only
+    def resize(self, *new_shape: Any) -> Any:
         """Return a tensor of this shape with the first elements, and zeros if there are too few."""
         sizes = new_shape[0] if len(new_shape) == 1 and isinstance(new_shape[0], list | tuple) else new_shape
         wanted, flat = int(np.prod(sizes)), self.reshape(-1)[: int(np.prod(sizes))]

@@ -13,6 +13,7 @@ from collshim.mindspore import Tensor, nn
 pytestmark = pytest.mark.unranked
 
 X = Tensor(np.linspace(-1, 1, 6).reshape(2, 3).astype(np.float32))
+untyped: Any = nn  # calls that the types forbid are tested too
 LABELS = Tensor(np.array([[0, 1, 0], [1, 0, 0]], np.float32))
 IMAGES = Tensor(np.linspace(-1, 1, 2 * 4 * 4 * 4).reshape(2, 4, 4, 4).astype(np.float32))
 
@@ -94,7 +95,9 @@ def test_learning_rates(found: list[float], expected: list[float]) -> None:
     ("make", "error"),
     [
         (lambda: nn.PReLU(0), ValueError),
-        (lambda: nn.PReLU("a"), TypeError),
+        (lambda: untyped.DistributedGradReducer([], degree="a"), ValueError),
+        (lambda: nn.DistributedGradReducer([], degree=0), ValueError),
+        (lambda: untyped.PReLU("a"), TypeError),
         (lambda: nn.Hardtanh(1, 0), ValueError),
         (lambda: nn.GroupNorm(3, 4), ValueError),
         (lambda: nn.GroupNorm(0, 4), ValueError),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -60,14 +60,13 @@ class Adam(Optimizer):
 
     def _update(self, index: int, group: dict[str, Any], parameter: Any, gradient: Any) -> None:
         rate, (beta1, beta2), step = float(group["lr"]), group["betas"], int(self.state_step)
-        first, second = self.exp_avg[index], self.exp_avg_sq[index]
+        first, second = self.exp_avg[index], cast(torch.Tensor, self.exp_avg_sq[index])
         gradient = self._decayed(group, parameter, gradient)
         first.lerp_(gradient.to(first.dtype), 1 - beta1)
         second.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
-        greatest: Any = second
         if group["amsgrad"]:
-            greatest = self._greatest[index] = torch.maximum(self._greatest.get(index, greatest), greatest)
-        root = torch.sqrt(greatest) / math.sqrt(1 - beta2**step) + group["eps"]
+            second = self._greatest[index] = torch.maximum(self._greatest.get(index, second), second)
+        root = torch.sqrt(second) / math.sqrt(1 - beta2**step) + group["eps"]
         parameter.sub_((rate / (1 - beta1**step) * first / root).to(parameter.dtype))
 
     def _decayed(self, group: dict[str, Any], parameter: Any, gradient: Any) -> Any:

@@ -223,8 +223,12 @@ class HShrink(Cell):
         return functional.hardshrink(input_x, self.lambd)
 
 
-class SoftShrink(HShrink):
+class SoftShrink(Cell):
     """``x`` moved towards 0 by ``lambd``, or 0 if it is nearer."""
+
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__()
+        self.lambd = lambd
 
     def construct(self, input: Any) -> Any:
         """Return the result, in the shape of the input."""

@@ -183,7 +183,7 @@ class CellDict(Cell):
         if args:
             self.update(args[0])
 
-    def __getitem__(self, key: str) -> Cell:
+    def __getitem__(self, key: str) -> Any:
         return self._cells[key]
 
     def __setitem__(self, key: str, cell: Cell) -> None:
@@ -211,7 +211,7 @@ class CellDict(Cell):
         """Remove all Cells."""
         self._cells.clear()
 
-    def pop(self, key: str) -> Cell:
+    def pop(self, key: str) -> Any:
         """Remove a Cell, and return it."""
         return self._cells.pop(key)
 

@@ -31,8 +31,7 @@ class DistributedGradReducer(Cell):
         group: the group's name.
 
     Raises:
-        TypeError: ``mean`` is not a bool, or ``degree`` not an int.
-        ValueError: ``degree`` is not positive; in a call, there is not one gradient per parameter.
+        ValueError: ``degree`` is not a positive int; in a call, there is not one gradient per parameter.
     """
 
     def __init__(
@@ -44,10 +43,8 @@ class DistributedGradReducer(Cell):
         group: str = HCCL_WORLD_COMM_GROUP,
     ) -> None:
         super().__init__(auto_prefix=False)
-        if not isinstance(mean, bool | None) or not isinstance(degree, int | None):
-            refuse(TypeError, f"DistributedGradReducer: mean must be bool and degree int, but got {mean!r}, {degree!r}")
-        if degree is not None and degree <= 0:
-            refuse(ValueError, f"For 'DistributedGradReducer', 'degree' must be positive, but got {degree}")
+        if degree is not None and (not isinstance(degree, int) or degree <= 0):
+            refuse(ValueError, f"For 'DistributedGradReducer', 'degree' must be a positive int, but got {degree!r}")
         self.mean = get_auto_parallel_context("gradients_mean") if mean is None else mean
         self.degree, self.group = degree, group
         self._reduced = [not getattr(parameter, "layerwise_parallel", False) for parameter in parameters]
