@@ -36,6 +36,7 @@ def test_quick_run_prints_and_writes_every_section(page: Path, capsys: pytest.Ca
     assert [*_sections(printed)] == [
         "Processes of one host, check on, 2 ranks",
         "A rank that waits, 2 ranks",
+        "Making a group of processes",
         "Tests on ranks",
         "Host time, check off",
         "all_reduce, 2 ranks",
