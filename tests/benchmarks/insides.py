@@ -55,5 +55,7 @@ def unchecked(world: World) -> Communicator:
 def process_group(comm: Communicator) -> ProcessGroup:
     """Return the ProcessGroup of a communicator between processes; make one if it has none, on all ranks."""
     transport: Any = comm._transport
-    group: ProcessGroup = transport.data_group or transport.groups.make("bench/bare", transport.ranks, cuda=False)
+    if transport.data_group is None:
+        transport.data_group = transport.groups.make(f"{transport.key}/data", transport.ranks, cuda=False)
+    group: ProcessGroup = transport.data_group
     return group
