@@ -10,6 +10,7 @@ Each draw is a call that all ranks make together. If they do not, all of them ra
 from __future__ import annotations
 
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -31,6 +32,10 @@ from collshim.errors import MismatchError
 from collshim.testing.outcomes import Outcome, cause
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
+_DESCRIBING = threading.Lock()
+"""Held while a rank describes a strategy. Hypothesis then parses source code, and in Python 3.11.7, among others,
+``ast.parse`` can raise SystemError if another thread parses at the same time."""
 
 Ask = Callable[..., Any]
 
@@ -239,7 +244,8 @@ class RankData(DataObject):
     def draw(self, strategy: SearchStrategy[Any], label: Any = None) -> Any:
         """Draw a value, the same on all ranks; every rank must call this."""
         named = "" if label is None else f" ({label})"
-        what = f"makes draw {self.count + 1}{named} from {strategy!r}"
+        with _DESCRIBING:
+            what = f"makes draw {self.count + 1}{named} from {strategy!r}"
         began = time.perf_counter()
         self._drawing.require_same_draw(what)
         with self._drawing.alike(what):
