@@ -199,6 +199,7 @@ class Work(Generic[T]):
         except BaseException as failure:
             if not isinstance(failure, Exception) or (is_of_handler if is_complete else is_of_user)(failure):
                 self._claim = True  # it came from outside, as from a signal's handler: the wait can be resumed
+                self.free()  # but need not be: the group's end does not say that it was not waited for
                 raise
             self._keep(failure)
         self.join = None  # first: it might hold the communicator, whose end warns of works that are not awaited

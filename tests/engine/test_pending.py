@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import subprocess
@@ -218,6 +219,32 @@ def test_unwaited_calls_are_named_at_close(checked: str) -> None:
         assert "broadcast(" in kept
 
 
+class Interruption(BaseException):
+    """An exception that another thread throws."""
+
+
+def waits_in_vain() -> None:
+    comm = world()
+    part = comm.subgroup([0, 1])
+    assert part is not None
+    if comm.rank == 0:
+        work, here = part.all_reduce(torch.ones(3)), ctypes.c_ulong(threading.get_ident())
+        thrown = here, ctypes.py_object(Interruption)
+        timer = threading.Timer(0.2, ctypes.pythonapi.PyThreadState_SetAsyncExc, thrown)
+        timer.start()
+        with pytest.raises(Interruption):
+            work.wait()
+    comm.barrier().wait()
+    if comm.rank == 1:
+        part.all_reduce(torch.ones(3)).wait()
+    comm.barrier().wait()
+    part.close()
+
+
+def test_call_of_an_interrupted_wait_is_not_reported(checked: str) -> None:
+    assert warnings_of(waits_in_vain, checked, kind=ResourceWarning) == []
+
+
 def keeps_a_subgroup() -> None:
     comm = world()
     closed, dropped, KEPT[comm.rank] = (comm.subgroup([0, 1]) for _ in range(3))
@@ -303,6 +330,7 @@ PLAYS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     *((changed, (form, count)) for form, count in FORMS),
     (changed_beside, ()),
     (never_waits, ()),
+    (waits_in_vain, ()),
     (from_two_lines, ()),
 ]
 """The calls that are run between processes."""
