@@ -128,7 +128,7 @@ class DynamicLossScaler(StaticLossScaler):
 def _scale(value: Any) -> torch.Tensor:
     check_value_type("scale_value", value, [float, int])
     if value < 1.0:
-        refuse(ValueError, f"The argument 'scale_value' must be > 1, but got {value}")
+        refuse(ValueError, f"scale_value is {value}, should be at least 1")
     return torch.tensor(float(value))
 
 

@@ -85,14 +85,16 @@ tell(lambda: int(comm.subgroup([0, 1, 2]).all_reduce(torch.tensor(comm.rank)).wa
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("script", [OWN_GROUP, SUBGROUP], ids=["the world's own group", "a subgroup"])
 def test_rank_failing_after_its_arrival_is_named(script: str, fault: str, transport: str) -> None:
-    script = BEGINS + script.format(fault=_fault(fault, transport))
-    with ranks(script, 3, COLLSHIM_TIMEOUT=str(TIMEOUT), COLLSHIM_TRANSPORT=transport) as processes:
+    program = BEGINS + script.format(fault=_fault(fault, transport))
+    with ranks(program, 3, COLLSHIM_TIMEOUT=str(TIMEOUT), COLLSHIM_TRANSPORT=transport) as processes:
         found = await_ends(processes[:2])
+    is_known_to_end = fault == "dies" and script is SUBGROUP  # the ranks of a new world have no connections yet
     for seen in found:
         made = read_reports(seen.out)[0]
         assert made.kind in ("PeerError", "DeadlineError"), seen
         assert ": rank 2 " in made.text, made
         assert f"1 of 3 ranks did not {STEPS[transport][1]}" in made.text, made
+        assert ("rank 2 has ended while it waited in making a group " in made.text) == is_known_to_end, made
         assert made.seconds < TIMEOUT + SLACK
 
 

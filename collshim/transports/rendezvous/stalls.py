@@ -61,11 +61,11 @@ class _Entry(NamedTuple):
     left: str
     came: dict[str, int]
 
-    @property
-    def whereabouts(self) -> str:
-        """Where the rank is; empty if it did not report that."""
+    def whereabouts(self, *, has_ended: bool) -> str:
+        """Return where the rank is, or was when its process ended; empty if it did not report that."""
         waits = " and in ".join(wait.text for wait in self.waits)
-        return self.left or (f"waits in {waits}" if waits else self.said)
+        waiting = waits and (f"has ended while it waited in {waits}" if has_ended else f"waits in {waits}")
+        return self.left or waiting or self.said
 
 
 _SILENT = _Entry([], "", "", {})
@@ -216,7 +216,11 @@ class StallInspector:
         """Say where each of these global ranks is, or which line of the program it runs if it did not report that."""
         entries, closed = self._entries_of(ranks, group)
         unknown = self._unknown()
-        said = [unknown or entry.whereabouts for entry in entries]
+        others = [] if unknown else [rank for rank in ranks[:_MOST_ASKED] if rank != self._rank]
+        ended = {rank for rank in others if self.has_ended(rank)}
+        said = [
+            unknown or entry.whereabouts(has_ended=rank in ended) for rank, entry in zip(ranks, entries, strict=True)
+        ]
         silent = [rank for rank, text in zip(ranks, said, strict=True) if not text][:_MOST_ASKED]
         answers = self.places(silent, _ANSWER_SECONDS) if silent else {}
         texts = [text or answers.get(rank, _NOWHERE) for rank, text in zip(ranks, said, strict=True)]
