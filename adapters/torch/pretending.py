@@ -115,7 +115,7 @@ def _pretend(undo: ExitStack) -> None:
         (torch, "set_default_device", _taking_names),
     ]
     replaced = [(owner, name, replacing(getattr(owner, name))) for owner, name, replacing in places]
-    replaced += [(torch.cuda, name, value) for name, value in cuda.for_libraries().items()]
+    replaced += cuda.for_libraries()
     for owner, name, value in replaced:
         undo.callback(setattr, owner, name, getattr(owner, name))
         setattr(owner, name, value)

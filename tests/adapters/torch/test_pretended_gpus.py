@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import pickle
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,6 +28,46 @@ def gpus() -> Iterator[None]:
     """Two pretended GPUs."""
     with collshim.options(device="cpu", devices=2), collshim.stand_in("torch"):
         yield
+
+
+BEYOND_THE_CPU = {"current_blas_handle", "current_solver_handle", "graph_pool_handle"}
+
+
+def _without_arguments() -> Iterator[str]:
+    for name, value in vars(torch.cuda).items():
+        if inspect.isfunction(value) and not name.startswith("_") and value.__module__.startswith("torch.cuda"):
+            parameters = inspect.signature(value).parameters.values()
+            if all(
+                each.default is not each.empty or each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+                for each in parameters
+            ):
+                yield name
+
+
+@pytest.mark.parametrize("name", sorted({*_without_arguments()} - BEYOND_THE_CPU))
+@pytest.mark.usefixtures("gpus")
+def test_function_without_arguments_needs_no_gpu(name: str) -> None:
+    getattr(pretended.cuda, name)()
+    getattr(torch.cuda, name)()
+
+
+@pytest.mark.usefixtures("gpus")
+def test_gpu_has_the_memory_of_the_machine() -> None:
+    free, total = torch.cuda.mem_get_info()
+    assert free == total == torch.cuda.get_device_properties("cuda").total_memory > 2**20
+    assert torch.cuda.memory_stats()["active_bytes.all.peak"] == torch.cuda.memory.max_memory_allocated() == 0
+
+
+@pytest.mark.usefixtures("gpus")
+def test_ranges_and_records_for_profilers_have_no_effect(tmp_path: Path) -> None:
+    torch.cuda.nvtx.range_push("step")
+    with torch.cuda.nvtx.range("forward {}", 1), torch.cuda.profiler.profile():
+        torch.cuda.nvtx.mark("here")
+    torch.cuda.nvtx.range_pop()
+    torch.cuda.check_error(pretended.cuda.cudart().cudaProfilerStart())
+    torch.cuda.memory._record_memory_history(max_entries=10)
+    torch.cuda.memory._dump_snapshot(str(tmp_path / "snapshot"))
+    assert pickle.loads((tmp_path / "snapshot").read_bytes())["segments"] == []
 
 
 PLACES: dict[str, Callable[[Any], Any]] = {
