@@ -14,7 +14,6 @@ SETTLED = Minute(2.0, 100, 0, 30, 5, 10, 900, 40)
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(90)
 @pytest.mark.parametrize("transport", RANK_KINDS)
 def test_mixed_calls_leave_no_key_descriptor_or_thread(
     transport: str,

@@ -17,7 +17,6 @@ def test_threads_with_a_group_each_are_right(transport: str) -> None:
     assert on_ranks(two_threads.a_group_each, SIZE, transport, within=100) == [[Outcome({"right"})] * 2] * SIZE
 
 
-@pytest.mark.timeout(150)
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_threads_with_calls_in_flight_are_right(transport: str) -> None:
     found = on_ranks(two_threads.a_group_each_in_flight, SIZE, transport, wait=30.0, within=120)

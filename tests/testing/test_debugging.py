@@ -13,7 +13,7 @@ from tests.robustness.scripts import ROOT
 from tests.testing.conftest import BEGIN
 
 pytest_plugins = ["pytester"]
-pytestmark = [pytest.mark.processes, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.processes
 
 KINDS = ("threads", "processes")
 TO_NEXT = "n / " if sys.version_info >= (3, 13) else ""

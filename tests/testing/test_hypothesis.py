@@ -7,7 +7,7 @@ import pytest
 from tests.testing.conftest import Ran
 
 pytest_plugins = ["pytester"]
-pytestmark = [pytest.mark.processes, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.processes
 
 KINDS = ("threads", "processes")
 FEW = "from hypothesis import assume, event, given, note, settings, strategies as st, target\n"

@@ -7,7 +7,7 @@ import pytest
 from tests.testing.conftest import Ran
 
 pytest_plugins = ["pytester"]
-pytestmark = [pytest.mark.processes, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.processes
 
 
 def test_body_runs_on_every_process(ran_apart: Ran) -> None:

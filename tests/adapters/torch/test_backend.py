@@ -167,7 +167,6 @@ def _differences(where: str) -> list[str]:
     return [f"{name}: {theirs[name]}, {ours[name]}" for name in CALLS if not alike(theirs[name], ours[name])]
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.skipif(not hasattr(torchs, "all_gather_single"), reason="the calls are those of torch 2.13")
 def test_backend_calls_match_gloo_outcomes(tmp_path: Path) -> None:
     arguments = (str(tmp_path / "store"),)
@@ -241,7 +240,6 @@ def _in_turn(where: str) -> None:
     _what_ends_a_process_over_gloo_is_an_error()
 
 
-@pytest.mark.timeout(120)
 def test_torch_and_adapter_share_their_groups(tmp_path: Path) -> None:
     with collshim.options(timeout=60):
         collshim.launch(_in_turn, SIZE, ranks="processes", args=(str(tmp_path / "store"),), timeout=200)
@@ -260,7 +258,6 @@ print(rank, "ends", flush=True)
 """
 
 
-@pytest.mark.timeout(90)
 def test_processes_end_cleanly_without_destroy(tmp_path: Path) -> None:
     with scripts([Script(UNAWAITED, rank, tmp_path / "store") for rank in range(SIZE)]) as processes:
         found = await_ends(processes)

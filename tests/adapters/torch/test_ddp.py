@@ -179,7 +179,6 @@ def four_ranks(tmp_path_factory: pytest.TempPathFactory) -> list[Learnt]:
     return _launched(tmp_path_factory, 4, ["gloo", "torch"])
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize(
     ("ranks", "start"), [("processes", "torch"), ("processes", "the adapter"), ("threads", "the adapter")]
 )
@@ -194,7 +193,6 @@ def test_two_ranks_match_gloo_bitwise(
         assert all(torch.equal(one, other) for one, other in zip(ours, theirs, strict=True))
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_four_ranks_learn_as_over_gloo(four_ranks: list[Learnt], lesson: str) -> None:
     """gloo adds along a ring, the engine adds small arrays in rank order."""
