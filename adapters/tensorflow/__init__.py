@@ -14,7 +14,8 @@ replicas are the ranks of the world (``torchrun``, ``collshim.launch``, ``TF_CON
 default strategy have one replica. Around them are the other parts of a training loop: ``tf.Tensor``, a subclass of
 torch's, and the functions on it; ``tf.Variable``, ``tf.GradientTape``, ``tf.nest``, ``tf.function``; and ``tf.keras``,
 if Keras 3 is installed. Collectives also take torch tensors, NumPy arrays and everything else that collshim takes: a
-result has the input's type. Data stays where it is, whatever a device is called.
+result has the input's type, except that NumPy's arrays become tensors, as in TensorFlow. Data stays where it is,
+whatever a device is called.
 
 The same as TensorFlow 2.21 (recorded on CPU, unless a line says otherwise): names, signatures, structures in and out,
 ``PerReplica`` and where it is unwrapped, values, shapes, dtypes (the MEAN of integers over several replicas is
@@ -45,8 +46,8 @@ Differences, and their reasons:
 - ``all_reduce([])`` is ``[]``, as is a batch of no pairs; TensorFlow raises AttributeError under two strategies, and
   IndexError. If ``reduce_op`` is neither a ``ReduceOp`` nor a string, it is an AssertionError under every strategy;
   TensorFlow takes it for SUM under some.
-- Python numbers become tensors as in ``tf.constant``, everywhere; TensorFlow raises AttributeError or ValueError under
-  some strategies.
+- Python numbers and NumPy's arrays become tensors as in ``tf.constant``, everywhere; TensorFlow raises AttributeError
+  or ValueError under some strategies.
 - ``Strategy.gather`` of a nest gathers each leaf; TensorFlow's ``MirroredStrategy.gather([v, v])`` returns the first
   replica's components unchanged. ``MultiWorkerMirroredStrategy.reduce`` takes nests, as ``MirroredStrategy``'s does.
   ``gather`` of ``PerReplica`` slices is refused, while TensorFlow makes them dense.

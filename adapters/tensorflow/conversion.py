@@ -5,6 +5,7 @@ Source: TensorFlow 2.21, run eagerly on CPU.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from collshim.arrays import as_torch, is_array
 from collshim.errors import ArgumentValueError
 from collshim.tensorflow.constants import constant, is_of_strings, torch_dtype
 from collshim.tensorflow.data_types import STRING
+from collshim.tensorflow.errors import checked
 from collshim.tensorflow.operands import holds_a_tensor
 from collshim.tensorflow.string_tensor import StringTensor, holds_text
 from collshim.tensorflow.tensor import Tensor, adopt, plain
@@ -36,6 +38,7 @@ def convert_to_tensor(
 
     Raises:
         ValueError: an array's dtype is not ``dtype``; ``value`` cannot be converted, or is distributed.
+        InvalidArgumentError: the shapes of the tensors in a list differ.
         TypeError: ``dtype`` cannot hold the numbers.
     """
     if type(value) in _MAY_HOLD_TEXT and (is_of_strings(dtype) or (dtype is None and holds_text(value))):
@@ -47,11 +50,18 @@ def convert_to_tensor(
     if hasattr(value, "__tf_tensor__"):
         return convert_to_tensor(value.__tf_tensor__(None if dtype is None else torch_dtype(dtype), name))
     if isinstance(value, list | tuple) and holds_a_tensor(value):
-        parts = [convert_to_tensor(part) if holds_a_tensor(part) else part for part in value]
-        first = next(part for part in parts if isinstance(part, torch.Tensor))
-        whole = [plain(part if isinstance(part, torch.Tensor) else constant(part, first.dtype)) for part in parts]
-        return adopt(torch.stack(whole) if dtype is None else torch.stack(whole).to(torch_dtype(dtype)))
+        whole = _stacked(value)
+        return adopt(whole if dtype is None else whole.to(torch_dtype(dtype)))
     return constant(value, _hinted_dtype(value, dtype, dtype_hint))
+
+
+@checked
+def _stacked(value: Sequence[Any]) -> torch.Tensor:
+    parts = [convert_to_tensor(part) if holds_a_tensor(part) else part for part in value]
+    first = next(part for part in parts if isinstance(part, torch.Tensor))
+    return torch.stack(
+        [plain(part if isinstance(part, torch.Tensor) else constant(part, first.dtype)) for part in parts]
+    )
 
 
 def _require_dtype(tensor: Tensor, value: Any, dtype: Any) -> Tensor:

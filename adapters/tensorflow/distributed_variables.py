@@ -27,7 +27,7 @@ from collshim.tensorflow.variable_modes import VariableAggregation, VariableSync
 
 _OF_THE_FIRST = (
     *("name", "shape", "dtype", "trainable", "synchronization", "aggregation", "device", "get_shape"),
-    *("constraint", "initializer", "is_initialized"),
+    *("constraint", "initializer", "initial_value", "is_initialized"),
 )
 
 
@@ -192,35 +192,12 @@ class MirroredVariable(DistributedVariable):
             raise also(ArgumentError, NotImplementedError)(
                 f"scatter_{change} is only supported for mirrored variable (variable created within certain "
                 "`tf.distribute.Strategy` scope) with NONE or `ONLY_FIRST_REPLICA` aggregation, got: "
-                f"VariableAggregationV2.{self.aggregation.name}."
+                f"{self.aggregation}."
             )
         return self._write(f"scatter_{change}", sparse_delta)
 
     def _merge(self, method: str, strategy: Any, value: Any) -> Any:
         return self._write_each(method, aggregate(strategy, self.aggregation, value))
-
-
-class AggregatingVariable(MirroredVariable):
-    """A variable that exists once, and that the replicas write together."""
-
-    def __init__(self, strategy: Any, copies: Sequence[Variable]) -> None:
-        super().__init__(strategy, copies)
-        self._primary._device = strategy.extended.parameter_devices[0]
-
-    def __repr__(self) -> str:
-        return repr(self._primary)
-
-    __str__ = __repr__
-
-    def _write_all(self, method: str, value: Any, read_value: bool) -> Any:
-        replica = context.get_replica_context()
-        if replica is not None and replica.strategy is self._strategy and self.aggregation is VariableAggregation.NONE:
-            raise ArgumentValueError(
-                "You must specify an aggregation method to update a AggregatingVariable in Replica Context. You can do "
-                "so by passing an explicit value for argument `aggregation` to tf.Variable(..).e.g. "
-                "`tf.Variable(..., aggregation=tf.VariableAggregation.SUM)`"
-            )
-        return super()._write_all(method, value, read_value)
 
 
 class SyncOnReadVariable(DistributedVariable):
@@ -294,9 +271,58 @@ def _rows_of_the_first(strategy: Any, slices: IndexedSlices) -> Any:
     return strategy.extended._reduce(ReduceOp.SUM, own, None)
 
 
+class AggregatingVariable(Variable):
+    """A variable that exists once, and that the replicas write together.
+
+    Args:
+        variable: the variable that this one takes the place of; it has a different class.
+    """
+
+    def __init__(self, variable: Variable) -> None:
+        vars(self).update(vars(variable))
+        self._container, self._device = self, self._strategy.extended.parameter_devices[0]
+
+    @property
+    def distribute_strategy(self) -> Any:
+        """The strategy in whose scope the variable was created."""
+        return self._strategy
+
+    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+        """Set the value, combining the replicas' values by ``aggregation``."""
+        return self._write(super().assign, value, read_value)
+
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Add a value, combining the replicas' values by ``aggregation``."""
+        return self._write(super().assign_add, delta, read_value)
+
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Subtract a value, combining the replicas' values by ``aggregation``."""
+        return self._write(super().assign_sub, delta, read_value)
+
+    def _write(self, write: Callable[..., Any], value: Any, read_value: bool) -> Any:
+        replica = context.get_replica_context()
+        if replica is None or replica.strategy is not self._strategy:
+            return write(component(value, 0), read_value=read_value)
+        if self.aggregation is VariableAggregation.NONE:
+            raise ArgumentValueError(
+                "You must specify an aggregation method to update a AggregatingVariable in Replica Context. You can do "
+                "so by passing an explicit value for argument `aggregation` to tf.Variable(..).e.g. "
+                "`tf.Variable(..., aggregation=tf.VariableAggregation.SUM)`"
+            )
+
+        def merge(strategy: Any, given: Any) -> Any:
+            return write(aggregate(strategy, self.aggregation, given), read_value=read_value)
+
+        return replica.merge_call(merge, (value,))
+
+
 def create_distributed(
     strategy: Any, create: Callable[..., Variable], replica: Any = None, shared: bool = False
-) -> DistributedVariable:
+) -> DistributedVariable | AggregatingVariable:
     """Create a variable of ``strategy``: the result of ``create``, and, unless ``shared``, copies for other replicas.
 
     If it is created in replicas, ``create`` is called in the context of the first one, ``replica``.
@@ -308,27 +334,29 @@ def create_distributed(
     """
     with stack.entered(strategy, replica):
         first = create()
+    if shared:
+        return AggregatingVariable(first)
     if first.aggregation is VariableAggregation.MEAN and not first.dtype.is_floating_point:
         raise ArgumentValueError(
             "creating distributed tf.Variable with aggregation=MEAN and a non-floating dtype is not supported, please "
             "use a different aggregation or dtype"
         )
     first.assign(aggregate(strategy, VariableAggregation.ONLY_FIRST_REPLICA, first.value()))
-    if shared:
-        return AggregatingVariable(strategy, [first])
     copies = [first]
     for place in range(1, len(strategy.extended._local_replicas)):
-        name = f"{first.name.removesuffix(':0')}/replica_{place}"
+        name = f"{first.name.removesuffix(':0')}/replica_{place}/"
         copies.append(create(initial_value=plain(first.value()).detach(), name=name))
     on_read = first.synchronization is VariableSynchronization.ON_READ
     return (SyncOnReadVariable if on_read else MirroredVariable)(strategy, copies)
 
 
-def require_variable(var: Any) -> None:
-    """Refuse a value that is not a variable.
+def require_variable(var: Any, is_copied: bool) -> None:
+    """Refuse a value that is not a variable, or, with ``is_copied``, one that has no copy for each replica.
 
     Raises:
         AssertionError: it is not; the text shows it.
     """
     if not hasattr(var, "assign"):
         raise also(ArgumentError, AssertionError)(f"var is {var!r}, should be a tf.Variable")
+    if is_copied and not hasattr(var, "distribute_strategy"):
+        raise also(ArgumentError, AssertionError)(f"var is {var!r}, should be made in the scope of a strategy")

@@ -30,7 +30,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @or_of_strings(string_functions.identity)
 def identity(input: Any, name: str | None = None) -> Any:
-    """Return a copy of an array, of the same type; numbers become tensors; distributed values keep their form.
+    """Return a copy of a tensor; numbers and NumPy's arrays become tensors; distributed values keep their form.
 
     Raises:
         ValueError: one of several replicas passes a distributed value, or the input is not a tensor.

@@ -224,6 +224,9 @@ class Reference:
     def __hash__(self) -> int:
         return id(self._referred)
 
+    def __repr__(self) -> str:
+        return f"<Reference wrapping {self._referred!r}>"
+
 
 def dtype_name(dtype: torch.dtype) -> str:
     """Return the name of a dtype, such as ``float32`` for ``torch.float32``."""

@@ -40,7 +40,7 @@ class _Creation(type):
         given = signature(Variable.__init__).bind(None, *args, **kwargs)
         given.apply_defaults()
         arguments = {name: value for name, value in given.arguments.items() if name != "self"}
-        found = create_with_all(partial(_create, name_scopes.current()), arguments)
+        found = create_with_all(_create, arguments, context.get_strategy().extended._create_variable)
         function_variables.record(found)
         if waiting.RESTORATIONS:
             _await_restoration(found)
@@ -53,21 +53,14 @@ class _Creation(type):
         )
 
 
-def _create(scope: str, **arguments: Any) -> Any:
-    """Return a new variable of the caller's strategy; ``scope`` is put before its name."""
-    if scope:
-        arguments["name"] = f"{scope}{arguments['name'] or 'Variable'}"
-    extended = context.get_strategy().extended
-    if hasattr(extended, "_create_variable"):  # of a strategy that a program defines
-        return extended._create_variable(partial(type.__call__, Variable), **arguments)
-    if extended._makes_variables:
-        return extended._variable(partial(_plain, arguments), arguments["name"] or "Variable")
-    return _plain(arguments)
-
-
-def _plain(arguments: dict[str, Any], **more: Any) -> Any:
-    """Return a new variable of one replica; ``more`` overrides the arguments."""
-    return type.__call__(Variable, **{**arguments, **more})
+def _create(**arguments: Any) -> Any:
+    """Return a new variable of one replica; its name gets the prefix of its scopes, unless it ends with ``/``."""
+    name, scope = arguments["name"], name_scopes.current()
+    if name and name.endswith("/"):
+        arguments["name"] = name.removesuffix("/")
+    elif scope:
+        arguments["name"] = f"{scope}{name or 'Variable'}"
+    return type.__call__(Variable, **arguments)
 
 
 def _await_restoration(variable: Any) -> None:
@@ -164,6 +157,15 @@ class Variable(Operators, Rows, metaclass=_Creation):
     def dtype(self) -> torch.dtype:
         """The dtype."""
         return self._value.dtype
+
+    @property
+    def initial_value(self) -> Any:
+        """Refuse to tell, as TensorFlow does outside of graphs.
+
+        Raises:
+            RuntimeError: always.
+        """
+        raise also(CollshimError, RuntimeError)("This property is not supported when eager execution is enabled.")
 
     @property
     def initializer(self) -> None:

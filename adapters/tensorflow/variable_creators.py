@@ -33,8 +33,20 @@ def current() -> tuple[Callable[..., Any], ...]:
     return _CREATORS.get()
 
 
-def create_with_all(create: Callable[..., Any], arguments: dict[str, Any]) -> Any:
-    """Call the creators of the enclosing blocks with the arguments, with ``create`` as the last of them."""
-    for creator in _CREATORS.get():
+def set_current(creators: tuple[Callable[..., Any], ...]) -> None:
+    """Set the creators of the enclosing blocks, the outermost first."""
+    _CREATORS.set(creators)
+
+
+def create_with_all(create: Callable[..., Any], arguments: dict[str, Any], of_strategy: Callable[..., Any]) -> Any:
+    """Call the creators of the enclosing blocks with the arguments, with ``create`` as the last of them.
+
+    Args:
+        create: the function that makes a variable of one replica.
+        arguments: those of ``tf.Variable``.
+        of_strategy: the creator of the caller's strategy: the outermost if its scope was entered in another context.
+    """
+    creators = _CREATORS.get()
+    for creator in creators if of_strategy in creators else (of_strategy, *creators):
         create = partial(creator, create)
     return create(**arguments)

@@ -29,6 +29,9 @@ class VariableAggregation(Enum):
     ONLY_FIRST_REPLICA = 3
 
 
+VariableAggregation.__name__ = "VariableAggregationV2"  # the name in TensorFlow's texts
+
+
 def reduce_op_for(aggregation: VariableAggregation) -> ReduceOp:
     """Return the reduction of an aggregation.
 

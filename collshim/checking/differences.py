@@ -61,7 +61,6 @@ DIFFERENCES: Mapping[str, Mapping[str, str]] = {
         "tensorflow.data.Dataset.sample_from_datasets": _RANDOM,
         "tensorflow.SparseTensor": "for datasets and reductions, without gradients",
         "tensorflow.gather": "its gradient is dense",
-        "tensorflow.identity": "returns a NumPy array for a NumPy array",
         "tensorflow.sort": "NaN is sorted behind all numbers",
         "tensorflow.argsort": "NaN is sorted behind all numbers",
         "tensorflow.train.Checkpoint": "its files are collshim's own; TensorFlow's are refused",

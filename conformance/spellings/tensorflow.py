@@ -1,8 +1,8 @@
 """TensorFlow: ``tf.distribute.ReplicaContext`` inside ``MultiWorkerMirroredStrategy.run``, and that strategy itself.
 
 Observed with tensorflow 2.21.0 on CPU with one replica per worker, so that the result of ``run`` is the local value. A
-nest is passed and a nest of the same structure is returned. A single replica receives its value back unchanged and
-unchecked.
+nest is passed and a nest of the same structure is returned; NumPy's arrays become tensors. A single replica receives
+its value back unchanged and unchecked.
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ def _expect_reduction(case: Any, rank: int, reference: Any) -> Tree:
 
 FRAMEWORK = Framework("tensorflow", _enter, _group, op=_op, needs=(_DISTRIBUTE + "MultiWorkerMirroredStrategy",))
 _DTYPES = ("int32", "int64", *FLOATS)
-_GATHERED = Admits(dtypes=_DTYPES, axes=True, ragged=True, least_ndim=1)
-_REDUCED = Admits(dtypes=(*_DTYPES, "bfloat16"), reduce_ops=tuple(_OPS), integer_avg=True)
+_GATHERED = Admits(dtypes=_DTYPES, kinds=("torch",), axes=True, ragged=True, least_ndim=1)
+_REDUCED = Admits(dtypes=(*_DTYPES, "bfloat16"), kinds=("torch",), reduce_ops=tuple(_OPS), integer_avg=True)
 _RANGE = "Requires start <= limit"
 _INT8 = "DataType int8 not in list of allowed values: float32, float16, float64, int32, int64(?!,)"
 _UINT8 = "'T' of uint8 is not in the list of allowed values: bfloat16, float, half, double, int32, int64(?!,)"

@@ -17,7 +17,8 @@ import torch
 
 from collshim.arrays import as_torch, like
 from collshim.errors import ArgumentTypeError, ArgumentValueError
-from collshim.tensorflow import distributed_variables, structures
+from collshim.tensorflow import distributed_variables, name_scopes, structures
+from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.data.dataset import Dataset
 from collshim.tensorflow.distribute import collectives, dtypes, in_process, input_context, leaves, stack
 from collshim.tensorflow.distribute.datasets import DistributedDataset, DistributedDatasetsFromFunction
@@ -84,12 +85,12 @@ class StrategyExtended(Extended):
 
         Raises:
             RuntimeError: it is called in a different strategy.
-            AssertionError: ``var`` is not a variable.
+            AssertionError: ``var`` is not a variable, or has no copies although the strategy's variables have.
         """
         if stack.is_in_replica():
             return self._replica_ctx_update(var, fn, args, kwargs, group)
         stack.require_cross_replica(self._strategy)
-        distributed_variables.require_variable(var)
+        distributed_variables.require_variable(var, self._makes_variables and not self._shares_variables)
         copies = var.values if isinstance(var, DistributedValues) else (var,)
         results = []
         with stack.entered(self._strategy, None):
@@ -158,13 +159,18 @@ class StrategyExtended(Extended):
             raise stack.ContextError("Need to be inside `call_for_each_replica()`")
         return replica
 
-    def _variable(self, create: Callable[..., Any], name: str) -> Any:
+    def _create_variable(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
+        """Return a new variable, with a copy for each replica that ``next_creator`` makes."""
+        if not self._makes_variables or stack.current().strategy is not self._strategy:
+            return next_creator(**kwargs)
         replica: ReplicaContext | None = stack.current().replica_context
+        create = partial(next_creator, **kwargs)
 
         def make() -> Any:
             with stack.entered(self._strategy, None):
                 return distributed_variables.create_distributed(self._strategy, create, replica, self._shares_variables)
 
+        name = f"{name_scopes.current()}{kwargs['name'] or 'Variable'}"
         return make() if replica is None else replica._made(name, make)
 
     def _reduce(self, op: ReduceOp, value: Any, timeout: float | None) -> Any:
@@ -184,7 +190,9 @@ class StrategyExtended(Extended):
         return total if convert is None else convert(total)
 
     def _components(self, value: Any) -> list[Any]:
-        """Return one component for each replica of this process, with numbers as tensors."""
+        """Return one component for each replica of this process, with numbers, lists and tuples as tensors."""
+        if structures.is_nested(value):
+            return [convert_to_tensor(part) for part in self._local_results(value)]
         return [leaves.leaf_of(value, place) for place in range(len(self._local_replicas))]
 
     def _gather(self, value: Any, axis: int, timeout: float | None) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from collshim.arrays import is_array
 from collshim.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, also
 from collshim.tensorflow import structures
@@ -16,7 +18,7 @@ from collshim.tensorflow.string_tensor import holds_text
 
 
 def leaf_of(value: Any, index: int) -> Any:
-    """Return a leaf in the form for collectives: the replica's component, with Python numbers as tensors.
+    """Return a leaf in the form for collectives: the replica's component, with numbers and NumPy's arrays as tensors.
 
     Raises:
         ArgumentValueError: the leaf is neither an array, nor slices, nor a number.
@@ -24,10 +26,10 @@ def leaf_of(value: Any, index: int) -> Any:
     leaf = component(value, index)
     if hasattr(leaf, "_as_tensor"):
         return leaf._as_tensor()
+    if isinstance(leaf, bool | int | float | complex | np.ndarray | np.generic):
+        return constant(leaf)
     if isinstance(leaf, IndexedSlices) or is_array(leaf):
         return leaf
-    if isinstance(leaf, bool | int | float | complex):
-        return constant(leaf)
     if holds_text(leaf) and not isinstance(leaf, str | bytes):
         raise also(ArgumentTypeError, InvalidArgumentError)(
             None,

@@ -26,14 +26,16 @@ class OneDeviceStrategy(Strategy):
     """
 
     def __init__(self, device: str | LogicalDevice | None) -> None:
-        super().__init__(_OneDeviceExtended(self, device))
+        super().__init__(OneDeviceExtended(self, device))
 
 
 class _OneReplicaExtended(StrategyExtended):
     _wraps_values = False
 
 
-class _OneDeviceExtended(_OneReplicaExtended):
+class OneDeviceExtended(_OneReplicaExtended):
+    """The methods of a strategy with one replica."""
+
     def __init__(self, container_strategy: Strategy, device: str | LogicalDevice | None) -> None:
         super().__init__(container_strategy)
         self._devices = (canonical(device),)

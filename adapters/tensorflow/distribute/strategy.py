@@ -79,7 +79,8 @@ class Strategy:
 
         A mean over an ``axis`` weights elements, not replicas: it is the total divided by the total count. Means of
         integers are float64. Under ``MirroredStrategy`` with several replicas, a value that is not distributed counts
-        as the same on all replicas, so its MEAN is the value itself.
+        as the same on all replicas, so its MEAN is the value itself. With an ``axis``, a list or tuple is one tensor,
+        whose first axis it is; without, each leaf is reduced.
 
         Raises:
             RuntimeError: it is called from a replica, or from the scope of a different strategy.
@@ -93,7 +94,7 @@ class Strategy:
         timeout = self._extended._timeout(None)
         if axis is None:
             return self._extended._reduce(op, value, timeout)
-        return structures.map_structure(lambda leaf: self._extended._reduce_along(op, leaf, axis, timeout), value)
+        return self._extended._reduce_along(op, value, axis, timeout)
 
     def gather(self, value: Any, axis: int) -> Any:
         """Concatenate all replicas' values along ``axis``; return one array for each leaf, in every process.
@@ -333,8 +334,8 @@ class Extended(ABC):
         """Return the result of ``Strategy.run``."""
 
     @abstractmethod
-    def _variable(self, create: Callable[..., Any], name: str) -> Any:
-        """Return the variable that ``create`` makes, with a copy for each replica."""
+    def _create_variable(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
+        """Return a new variable of this strategy: the innermost creator of a scope, see ``variable_creator_scope``."""
 
     @abstractmethod
     def _reduce(self, op: ReduceOp, value: Any, timeout: float | None) -> Any:
@@ -342,7 +343,7 @@ class Extended(ABC):
 
     @abstractmethod
     def _reduce_along(self, op: ReduceOp, value: Any, axis: int | tuple[int, ...], timeout: float | None) -> Any:
-        """Return the result of ``Strategy.reduce`` for one leaf with an axis."""
+        """Return the result of ``Strategy.reduce`` with an axis."""
 
     @abstractmethod
     def _gather(self, value: Any, axis: int, timeout: float | None) -> Any:

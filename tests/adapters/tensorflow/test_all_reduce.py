@@ -18,10 +18,10 @@ def reduced(op: Any, value: Any) -> Any:
     return context().all_reduce(op, value)
 
 
-def test_numpy_arrays_give_numpy_arrays(run_two: Run) -> None:
+def test_numpy_arrays_give_tensors(run_two: Run) -> None:
     for result in run_two(lambda: reduced(MEAN, np.array([replica(), 3], np.int64))):
-        assert isinstance(result, np.ndarray)
-        assert result.dtype == np.float64
+        assert isinstance(result, tf.Tensor)
+        assert result.dtype == tf.float64
         assert result.tolist() == [0.5, 3.0]
 
 

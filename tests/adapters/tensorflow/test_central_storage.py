@@ -51,7 +51,7 @@ def test_replicas_write_one_variable_together(more: dict[str, Any], expected: fl
     strategy = two()
     with strategy.scope():
         variable: Any = tf.Variable(1.0, **more)
-    assert (variable.device, len(variable.values)) == (f"{CPU}0", 1)
+    assert (variable.device, isinstance(variable, tf.distribute.DistributedValues)) == (f"{CPU}0", False)
     assert repr(variable) == str(variable) == "<tf.Variable 'Variable:0' shape=() dtype=float32, numpy=1.0>"
     seen = strategy.run(lambda: variable.assign_add(replica() + 1))
     assert float(variable) == float(seen) == expected
@@ -68,6 +68,36 @@ def test_variable_is_updated_once_across_replicas() -> None:
     with pytest.raises(ValueError, match="You must specify an aggregation method to update a AggregatingVariable"):
         strategy.run(lambda: variable.assign_add(1.0))
     assert float(variable) == 5
+
+
+def test_replicas_change_rows_one_after_the_other() -> None:
+    strategy = two()
+    with strategy.scope():
+        variable = tf.Variable([1.0, 2.0, 3.0])
+
+    def add() -> None:
+        rows = tf.stack([replica() + 2])
+        variable.scatter_add(tf.IndexedSlices(rows, tf.constant([1])))
+
+    strategy.run(add)
+    assert variable.numpy().tolist() == [1.0, 7.0, 3.0]
+    assert variable.gather_nd([[1]]).numpy().tolist() == [7.0]
+
+
+def test_variable_is_one_value_for_all_replicas() -> None:
+    strategy = two()
+    with strategy.scope():
+        count = tf.Variable(1, aggregation=Aggregation.MEAN)
+    assert strategy.experimental_local_results(count) == (count,)
+    assert int(strategy.reduce("SUM", strategy.run(lambda: count + 1), axis=None)) == 4
+    with pytest.raises(ValueError, match="A non-DistributedValues value"):
+        strategy.reduce("SUM", count, axis=None)
+    count.assign(
+        strategy.experimental_distribute_values_from_function(lambda place: place.replica_id_in_sync_group + 5)
+    )
+    assert count.numpy() == 5
+    with pytest.raises(ValueError, match="requested dtype int32 for Tensor with dtype float64"):
+        strategy.run(lambda: count.assign(tf.cast(replica(), tf.int32)))
 
 
 def test_devices() -> None:

@@ -71,10 +71,22 @@ def test_reduced_rows_of_slices_are_a_tensor() -> None:
     assert (type(found), found.tolist()) == (tf.Tensor, [3.0])
 
 
+def test_a_list_with_an_axis_is_one_tensor(on: On) -> None:
+    def pair(strategy: Any) -> list[Any]:
+        return [values(strategy, lambda i: tf.constant([1.0 + i, 2.0])) for _ in range(2)]
+
+    assert on(lambda s: s.reduce("SUM", pair(s), axis=0)).tolist() == [6.0, 8.0]
+    assert on(lambda s: s.reduce("SUM", pair(s), axis=1)).tolist() == [7.0, 7.0]
+    with pytest.raises(ValueError, match="expects each tensor to be equal size"):
+        on(lambda s: s.reduce("SUM", [*pair(s), tf.constant(1.0)], axis=0))
+
+
 def test_nests_and_numpy_arrays_are_reduced(on: On) -> None:
     result = on(lambda s: s.reduce("SUM", {"a": values(s, lambda i: np.array([i, 2]))}, axis=None))
-    assert isinstance(result["a"], np.ndarray)
+    assert isinstance(result["a"], tf.Tensor)
     assert result["a"].tolist() == [1, 4]
+    assert on(lambda s: s.reduce("SUM", values(s, lambda i: np.float32(i)), axis=None)).numpy() == 1
+    assert isinstance(on(lambda s: s.gather(values(s, lambda i: np.array([i])), axis=0)), tf.Tensor)
 
 
 def test_plain_value_belongs_to_each_worker() -> None:

@@ -90,6 +90,13 @@ def test_an_update_reads_and_writes_the_copy_that_is_updated() -> None:
     assert ([float(one) for one in seen], values(variable)) == ([1.0, 2.0], [3.0, 3.0])
 
 
+def test_only_a_strategys_variable_is_updated() -> None:
+    strategy, other = mirrored(2), tf.Variable(1.0)
+    with pytest.raises(AssertionError, match="should be made in the scope of a strategy"):
+        strategy.extended.update(other, lambda copy: copy.assign(2.0))
+    assert float(tf.distribute.get_strategy().extended.update(other, lambda copy: copy.assign(2.0))) == 2
+
+
 def test_ungrouped_updates_give_each_leaf_of_all_copies() -> None:
     strategy, variable = made()
     found = strategy.extended.update(variable, lambda one: {"a": one.read_value(), "b": None}, group=False)
@@ -150,6 +157,15 @@ def test_reductions_of_mirrored_variables_are_means_only() -> None:
         strategy.reduce("SUM", variable, axis=None)
     slices = strategy.run(lambda: tf.IndexedSlices(tf.identity([1.0]), tf.constant([replica()]), tf.constant([2])))
     assert float(strategy.reduce("SUM", slices, axis=0)) == 2.0
+
+
+def test_texts_and_refusals_are_those_of_tensorflow() -> None:
+    _, variable = made()
+    assert str(variable.aggregation) == "VariableAggregationV2.MEAN"
+    for one in (variable, variable.values[0]):
+        assert repr(one.ref()) == f"<Reference wrapping {one!r}>"
+        with pytest.raises(RuntimeError, match="not supported when eager execution is enabled"):
+            assert one.initial_value
 
 
 def test_aggregations_and_hints_name_their_counterparts() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 from typing import Any
 
 import pytest
@@ -94,6 +95,27 @@ def test_variable_creators_run_from_the_inside_out() -> None:
     assert asked == [("inner", None, auto, none), ("outer", False)]
     with tf.variable_creator_scope(lambda next_creator, **kwargs: 5):
         assert tf.Variable(1.0) == 5
+
+
+def test_creators_around_a_scope_make_each_copy() -> None:
+    asked: list[Any] = []
+
+    def asking(place: str) -> Any:
+        def creator(next_creator: Any, **kwargs: Any) -> Any:
+            asked.append((place, kwargs["name"]))
+            return next_creator(**kwargs)
+
+        return tf.variable_creator_scope(creator)
+
+    with asking("outer"), mirrored(2).scope(), asking("inner"), tf.name_scope("n"):
+        made: Any = tf.Variable(1.0, name="x")
+    assert asked == [("inner", "x"), ("outer", "x"), ("outer", "n/x/replica_1/")]
+    assert [copy.name for copy in made.values] == ["n/x:0", "n/x/replica_1:0"]
+
+
+def test_a_scope_makes_variables_in_contexts_that_it_was_not_entered_in() -> None:
+    with mirrored(2).scope():
+        assert type(contextvars.Context().run(lambda: tf.Variable(1.0))).__name__ == "MirroredVariable"
 
 
 def test_custom_strategy_can_extend_its_scope() -> None:
