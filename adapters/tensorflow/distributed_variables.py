@@ -10,11 +10,9 @@ from copy import deepcopy
 from functools import partial
 from typing import Any
 
-import torch
-
 from collshim.errors import ArgumentError, ArgumentValueError, also
 from collshim.tensorflow.conversion import convert_to_tensor
-from collshim.tensorflow.distribute import context, stack
+from collshim.tensorflow.distribute import collectives, context, stack
 from collshim.tensorflow.distribute.reduce_op import ReduceOp
 from collshim.tensorflow.distribute.values import DistributedValues, Mirrored, PerReplica, component
 from collshim.tensorflow.gradient_tape import component_here
@@ -256,9 +254,7 @@ def aggregate(strategy: Any, aggregation: VariableAggregation, value: Any) -> An
         return _rows_of_the_first(strategy, first)
     if communicator is None:
         return first
-    first = convert_to_tensor(first)
-    kept = first if communicator.rank == 0 else torch.zeros_like(first)
-    return convert_to_tensor(strategy.extended._reduce(ReduceOp.SUM, plain(kept).detach(), None))
+    return convert_to_tensor(collectives.of_the_first(communicator, plain(convert_to_tensor(first)).detach()))
 
 
 def _rows_of_the_first(strategy: Any, slices: IndexedSlices) -> Any:

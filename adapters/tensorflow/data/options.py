@@ -63,7 +63,8 @@ class DistributeOptions(_Settings):
     """The options for the distribution of a dataset.
 
     Attributes:
-        auto_shard_policy: all values except OFF mean the same here: there are no files.
+        auto_shard_policy: whether workers share each batch (AUTO, DATA, FILE), even if it is read from files, or each
+            takes the rows of all batches (OFF, HINT).
         num_devices: without effect.
     """
 

@@ -78,6 +78,14 @@ def all_reduce(communicator: Communicator, op: ReduceOp, arrays: Sequence[Any], 
         raise_as_tensorflow(error)
 
 
+def of_the_first(communicator: Communicator, tensor: Tensor) -> Tensor:
+    """Return the first rank's tensor on all ranks; the others' have its shape and dtype."""
+    try:
+        return communicator.broadcast(tensor, 0).wait()
+    except CollshimError as error:
+        raise_as_tensorflow(error)
+
+
 def summable(tensor: Tensor) -> Tensor:
     """Return unsigned integers of 16 bits and more as int64, which has the same low bits; torch does not add them."""
     return tensor.to(torch.int64) if tensor.dtype in SIGNED else tensor

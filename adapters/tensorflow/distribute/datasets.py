@@ -9,7 +9,7 @@ import collections.abc
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import islice, pairwise
+from itertools import accumulate, islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ import torch
 
 from collshim.errors import ArgumentIndexError, ArgumentTypeError, ArgumentValueError
 from collshim.tensorflow.data.arguments import require_function
-from collshim.tensorflow.data.dataset import Dataset
+from collshim.tensorflow.data.dataset import UNKNOWN_CARDINALITY, Dataset
 from collshim.tensorflow.data.iterator import Iterator as DatasetIterator
 from collshim.tensorflow.data.optional import Optional
 from collshim.tensorflow.data.options import AutoShardPolicy
@@ -69,7 +69,9 @@ class DistributedDataset(_Described):
     """A dataset whose batches are divided among the replicas, in replica order, into equal numbers of rows.
 
     If a batch has too few rows, the last replicas have fewer rows, or none. With several workers, each worker reads its
-    replicas' rows of every batch, or, without sharding, takes the parts of all batches one after another.
+    replicas' rows of every batch. Without sharding, each takes all rows of its own dataset: as many at a time as each
+    replica would have of a batch, in turn, beginning with its own replica. All end together, as in
+    ``DistributedDatasetsFromFunction``.
     """
 
     def __init__(self, dataset: Any, extended: Any) -> None:
@@ -81,15 +83,13 @@ class DistributedDataset(_Described):
 
     @property
     def cardinality(self) -> Any:
-        """The number of elements, a ``numpy.int64``; negative if infinite or unknown."""
-        extended = self._extended
-        times = 1 if self._is_shared() else extended._num_replicas // len(extended._local_replicas)
-        length = int(self._dataset.cardinality())
-        return np.int64(length * times if length > 0 else length)
+        """The number of the dataset's elements, a ``numpy.int64``; negative if infinite or unknown."""
+        return np.int64(int(self._dataset.cardinality()))
 
     def _is_shared(self) -> bool:
         """Return whether each worker reads its part of a batch, instead of the whole batch."""
-        return self._dataset.options().experimental_distribute.auto_shard_policy is not AutoShardPolicy.OFF
+        policy = self._dataset.options().experimental_distribute.auto_shard_policy
+        return self._extended._communicator is None or policy not in (AutoShardPolicy.OFF, AutoShardPolicy.HINT)
 
     def _is_rebatched(self) -> bool:
         """Return whether replica i has equally many rows of each batch, and the numbers of rows differ by 1 at most."""
@@ -104,18 +104,31 @@ class DistributedDataset(_Described):
         return _spec_of_replicas(self._extended, map_components(partial(_share, size), self._dataset.element_spec))
 
     def _elements(self) -> Iterator[Any]:
+        if not self._is_shared():
+            own_rows = self._dataset._of(self._unshared, UNKNOWN_CARDINALITY)
+            yield from DistributedDatasetsFromFunction([own_rows], self._extended)
+            return
         size, own = self._extended._num_replicas, self._extended._local_replicas
-        is_shared, is_rebatched = self._is_shared(), self._is_rebatched()
+        is_rebatched = self._is_rebatched()
         ends: list[int] = []
         for batch in self._dataset:
             if size > 1 and not (ends and is_rebatched):
                 ends = _ends(batch, size, is_rebatched)
             parts = _parts(batch, ends) if size > 1 else [batch]
-            if is_shared or len(own) == size:
-                yield _of_replicas(self._extended, [parts[replica] for replica in own])
-                continue
-            for place in range(0, size, len(own)):
-                yield _of_replicas(self._extended, parts[place : place + len(own)])
+            yield _of_replicas(self._extended, [parts[replica] for replica in own])
+
+    def _unshared(self) -> Iterator[Any]:
+        """Return the rows of all batches in parts of the replicas' sizes, in turn, beginning with the own replica's."""
+        size, place = self._extended._num_replicas, self._extended._local_replicas[0]
+        most, lengths = 0, [0]
+        for batch in self._dataset:
+            rows = _rows(batch, size)
+            if rows > most:
+                ends = _ends(batch, size, is_balanced=True)
+                shares = [end - start for start, end in pairwise([0, *ends])]
+                most, lengths = rows, shares[place:] + shares[:place]
+            ends = [end for end, length in zip(accumulate(lengths), lengths, strict=True) if end - length < rows]
+            yield from _parts(batch, ends)
 
 
 class DistributedDatasetsFromFunction(_Described):
@@ -224,14 +237,20 @@ def _share(size: int, spec: TensorSpec) -> TensorSpec:
 
 def _ends(batch: Any, size: int, is_balanced: bool = False) -> list[int]:
     """Return the rows of a batch at which the replicas' parts end."""
+    rows = _rows(batch, size)
+    most, left = (rows // size, rows % size) if is_balanced else (math.ceil(rows / size), 0)
+    return [most * place + min(place, left) for place in range(1, size + 1)]
+
+
+def _rows(batch: Any, size: int) -> int:
+    """Return the number of rows of a batch for ``size`` replicas."""
     leaves = components(batch)
     if any(leaf.dim() == 0 for leaf in leaves):
         raise ArgumentIndexError(
             f"the dataset's elements are scalars, which {size} replicas cannot share: batch it before it is distributed"
         )
-    rows = leaves[0].shape[0]
-    most, left = (rows // size, rows % size) if is_balanced else (math.ceil(rows / size), 0)
-    return [most * place + min(place, left) for place in range(1, size + 1)]
+    rows: int = leaves[0].shape[0]
+    return rows
 
 
 def _parts(batch: Any, ends: list[int]) -> list[Any]:

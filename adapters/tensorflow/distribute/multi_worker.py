@@ -9,7 +9,7 @@ import torch
 from collshim.adapting.devices import tell_of_cpu
 from collshim.arrays import as_torch
 from collshim.communicator import Communicator
-from collshim.errors import ArgumentValueError
+from collshim.errors import ArgumentError, ArgumentValueError, also
 from collshim.tensorflow import structures
 from collshim.tensorflow.distribute import collectives, dtypes, sparse
 from collshim.tensorflow.distribute.cluster import world_of
@@ -19,6 +19,7 @@ from collshim.tensorflow.distribute.extended import StrategyExtended
 from collshim.tensorflow.distribute.leaves import leaf_of, leaves_of, refuse_slices
 from collshim.tensorflow.distribute.reduce_op import ReduceOp
 from collshim.tensorflow.distribute.strategy import Strategy
+from collshim.tensorflow.distribute.values import DistributedValues
 from collshim.world import World
 
 
@@ -63,6 +64,11 @@ class _MultiWorkerExtended(StrategyExtended):
     def _reduce(self, op: ReduceOp, value: Any, timeout: float | None) -> Any:
         if self._communicator is None:
             return super()._reduce(op, structures.map_structure(lambda leaf: leaf_of(leaf, 0), value), timeout)
+        given = structures.flatten(value)
+        if any(isinstance(leaf, DistributedValues) and leaf._is_mirrored() for leaf in given):
+            if op is ReduceOp.SUM:
+                raise also(ArgumentError, AssertionError)("reduce: value is Mirrored, should be PerReplica for a SUM")
+            return super()._reduce(op, value, timeout)
         leaves = leaves_of(value, 0)
         dtypes.require_reduced("reduce", leaves, self._communicator.rank, self._communicator.size)
         return structures.pack_sequence_as(value, sparse.all_reduce(self._communicator, op, leaves, timeout))

@@ -89,6 +89,16 @@ def test_nests_and_numpy_arrays_are_reduced(on: On) -> None:
     assert isinstance(on(lambda s: s.gather(values(s, lambda i: np.array([i])), axis=0)), tf.Tensor)
 
 
+def test_mirrored_value_is_its_own_mean_and_has_no_sum(on: On) -> None:
+    def mirrored_value(strategy: Any) -> Any:
+        with strategy.scope():
+            return tf.Variable([1.0, 2.0])
+
+    assert on(lambda s: tf.convert_to_tensor(s.reduce("MEAN", mirrored_value(s), axis=None))).tolist() == [1.0, 2.0]
+    with pytest.raises(AssertionError, match="value is Mirrored"):
+        on(lambda s: s.reduce("SUM", mirrored_value(s), axis=None))
+
+
 def test_plain_value_belongs_to_each_worker() -> None:
     plain = torch.tensor([1.0, 2.0])
     assert on_workers(lambda s: s.reduce("SUM", plain, axis=None)).tolist() == [2.0, 4.0]

@@ -185,6 +185,21 @@ def test_workers_share_batches_and_end_together() -> None:
     assert collshim.launch(of_worker, 2, timeout=200) == WORKERS
 
 
+@pytest.mark.parametrize("policy", ["OFF", "HINT"])
+def test_workers_take_unshared_rows_in_the_sizes_of_the_replicas(policy: str) -> None:
+    def worker() -> tuple[Any, int]:
+        options = tf.data.Options()
+        options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy[policy]
+        batches = Dataset.range(8).batch(3).with_options(options)
+        found = tf.distribute.MultiWorkerMirroredStrategy().experimental_distribute_dataset(batches)
+        return [shown(element)[0] for element in found], int(found.cardinality)
+
+    assert collshim.launch(worker, 2, timeout=200) == [
+        ([[0, 1], [2], [3, 4], [5], [6, 7], []], 3),
+        ([[0], [1, 2], [3], [4, 5], [6], [7]], 3),
+    ]
+
+
 def test_worker_without_elements_is_refused() -> None:
     def worker() -> str:
         strategy = tf.distribute.MultiWorkerMirroredStrategy()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import collshim
 import collshim.tensorflow as tf
 from tests.adapters.tensorflow.conftest import mirrored, replica
 
@@ -175,6 +176,18 @@ def test_aggregations_and_hints_name_their_counterparts() -> None:
     assert hints.merge(None).timeout_seconds == 2.0
     with pytest.raises(ValueError, match="communication_options must be an instance"):
         tf.distribute.MultiWorkerMirroredStrategy(communication_options=3)  # type: ignore[arg-type]
+
+
+def test_workers_have_the_first_workers_bits() -> None:
+    def worker() -> list[Any]:
+        strategy, own = tf.distribute.MultiWorkerMirroredStrategy(), collshim.current().rank == 0
+        with strategy.scope():
+            flag: Any = tf.Variable(own, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
+        found = [bool(flag.numpy())]
+        strategy.run(lambda: flag.assign(not own))
+        return [*found, bool(flag.numpy())]
+
+    assert collshim.launch(worker, 2, timeout=200) == [[True, False]] * 2
 
 
 def test_an_initial_value_is_made_in_the_first_replica() -> None:
