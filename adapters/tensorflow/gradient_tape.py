@@ -82,6 +82,11 @@ class GradientTape:
         found = [getattr(variable, "_container", variable) for variable in self._variables.values()]
         return tuple({id(variable): variable for variable in found}.values())
 
+    def first_reads(self) -> list[tuple[Any, torch.Tensor]]:
+        """Return each variable that was read, as ``watched_variables`` does, and the value that was read first."""
+        found = {id(self._variables[key]): (self._variables[key], reads[0]) for key, reads in self._reads.items()}
+        return [(getattr(variable, "_container", variable), value) for variable, value in found.values()]
+
     @contextmanager
     def stop_recording(self) -> Iterator[None]:
         """Stop gradients from passing through the block."""

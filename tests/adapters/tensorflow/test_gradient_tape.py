@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import collshim.tensorflow as tf
-from tests.adapters.tensorflow.conftest import context, mirrored
+from tests.adapters.tensorflow.conftest import context, mirrored, replica
 
 
 def test_watched_tensor_has_a_gradient() -> None:
@@ -140,3 +140,69 @@ def test_training_on_parts_matches_the_whole() -> None:
         return float(weight)
 
     assert trained(2) == pytest.approx(trained(1), abs=1e-6)
+
+
+def times(variable: Any, gradient: Any) -> Any:
+    """Return a function that multiplies by a variable, with the gradients that ``gradient`` returns."""
+
+    @tf.custom_gradient
+    def call(x: Any) -> Any:
+        return x * x * variable, gradient
+
+    return call
+
+
+def test_a_custom_gradient_has_gradients_of_the_variables_that_it_reads() -> None:
+    strategy = mirrored(2)
+    with strategy.scope():
+        factor = tf.Variable(2.0)
+
+    def step() -> Any:
+        x = tf.constant(replica() + 1.0)
+        multiply = times(factor, lambda upstream, variables: (upstream * x * factor * 3, [upstream * len(variables)]))
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = multiply(x)
+            first = inner.gradient(y, [x, factor])
+        return first, outer.gradient(first[0], factor)
+
+    (of_x, of_factor), second = strategy.run(step)
+    assert [[float(one) for one in part.values] for part in (of_x, of_factor, second)] == [[6, 12], [1, 1], [3, 6]]
+
+
+def test_second_gradients_pass_through_a_custom_gradient() -> None:
+    @tf.custom_gradient
+    def square(x: Any) -> Any:
+        return x * x, lambda upstream: upstream * x * 10
+
+    x = tf.constant(3.0)
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = square(x)
+        first = inner.gradient(y, x)
+    assert (float(first), float(outer.gradient(first, x))) == (30, 10)
+
+
+def gradient_of(function: Any, x: Any) -> Any:
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = function(x)
+    return tape.gradient(y, x)
+
+
+@pytest.mark.parametrize(
+    ("gradient", "kind", "said"),
+    [
+        (lambda upstream: upstream, TypeError, "must accept a 'variables' keyword argument"),
+        (lambda upstream, variables: (upstream, []), ValueError, "Must return gradient for each variable"),
+        (lambda upstream, **more: ([upstream] * 2, [upstream]), ValueError, "expected to return 1 gradients, but ret"),
+    ],
+)
+def test_a_custom_gradient_without_all_gradients_is_refused(gradient: Any, kind: type[Exception], said: str) -> None:
+    x, multiply = tf.constant(1.0), times(tf.Variable(2.0), gradient)
+    with pytest.raises(kind, match=said):
+        gradient_of(multiply, x)
