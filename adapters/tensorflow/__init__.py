@@ -56,6 +56,8 @@ Differences, and their reasons:
 - ``run`` raises a replica's error itself, and the error wakes the other replicas; those that have not begun do not.
 - ``MirroredStrategy.reduce``, ``gather`` and ``extended.reduce_to`` are ordinary torch arithmetic: gradients pass
   through all of them. TensorFlow has no gradient for ``gather``.
+- A tape around ``run`` records the replicas of a ``MirroredStrategy``, and the gradient of a variable is the sum of its
+  copies' gradients; in TensorFlow it is None.
 - Gradients between replicas are torch's: every replica must ask its tape for them, or call ``backward``, inside the
   function that ``run`` calls.
 - dtypes are torch's objects: ``tf.float32`` is ``torch.float32``. Tensors of different dtypes mix in operators as in

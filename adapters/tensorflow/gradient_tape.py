@@ -106,8 +106,9 @@ class GradientTape:
     ) -> Any:
         """Return the gradient of the sum of ``target`` for each leaf of ``sources``, in their structure.
 
-        None for a source that ``target`` does not depend on; zeros with ``unconnected_gradients="zero"``. Collectives
-        in the graph communicate, so every replica must ask for gradients too.
+        None for a source that ``target`` does not depend on; zeros with ``unconnected_gradients="zero"``. Outside the
+        replicas, a strategy's variable has the sum of its copies' gradients. Collectives in the graph communicate, so
+        every replica must ask for gradients too.
 
         Raises:
             RuntimeError: it is a second call, and the tape is not ``persistent``.
@@ -122,7 +123,7 @@ class GradientTape:
             raise also(ArgumentError, RuntimeError)(_USED)
         self._used = True
         leaves = structures.flatten(sources)
-        inputs = [self._inputs_of(component_here(leaf)) for leaf in leaves]
+        inputs = [[one for part in _parts_here(leaf) for one in self._inputs_of(part)] for leaf in leaves]
         found = iter(_gradients(target, [one for several in inputs for one in several], output_gradients))
         results = [_add([next(found) for _ in several]) for several in inputs]
         if str(getattr(unconnected_gradients, "value", unconnected_gradients)).lower() == "zero":
@@ -228,6 +229,14 @@ def component_here(value: Any) -> Any:
     if replica is None or len(value.values) == 1:
         return value.values[0]
     return value.values[replica.strategy.extended._local_index(int(replica.replica_id_in_sync_group))]
+
+
+def _parts_here(source: Any) -> tuple[Any, ...]:
+    """Return the copies of a variable that the caller stands for: across replicas all of them, otherwise its own."""
+    if getattr(type(source), "_is_distributed_variable", False) and not source._is_used_alone():
+        copies: tuple[Any, ...] = source.values
+        return copies
+    return (component_here(source),)
 
 
 def _gradients(target: Any, inputs: list[torch.Tensor], output_gradients: Any) -> list[Any]:

@@ -119,6 +119,15 @@ def test_tape_around_run_sees_variables_read_by_replicas() -> None:
     assert float(tape.gradient(y.values[0], x)) == 6.0
 
 
+def test_tape_around_run_adds_the_gradients_of_all_copies() -> None:
+    strategy = mirrored(2)
+    with strategy.scope():
+        x = tf.Variable(3.0)
+    with tf.GradientTape() as tape:
+        y = strategy.reduce("SUM", strategy.run(lambda: x * x * (replica() + 1)), axis=None)
+    assert float(tape.gradient(y, x)) == 18.0
+
+
 def test_training_on_parts_matches_the_whole() -> None:
     def trained(size: int) -> float:
         strategy = mirrored(size)
