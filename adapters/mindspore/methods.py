@@ -10,11 +10,30 @@ import torch
 from collshim.adapting.refusing import refuse
 from collshim.mindspore.reducing import Reducing, along, places
 
-__all__ = ["Methods"]
+__all__ = ["Methods", "products"]
+
+
+def products(input: Any, other: Any) -> Any:
+    """Return the sum of products over the last axis and the other tensor's last axis but one, for ``dot``."""
+    if min(input.dim(), other.dim()) < 2:
+        text = f"but got {input.dim()} and {other.dim()} axes"
+        refuse(ValueError, f"For 'dot', both inputs should have at least two axes, {text}")
+    axes: Any = [input.dim() - 1], [other.dim() - 2]
+    return torch.tensordot(input, other, dims=axes)
 
 
 class Methods(Reducing):
     """A torch tensor with MindSpore's forms of these methods."""
+
+    def __floordiv__(self, other: Any) -> Any:
+        """Return the quotient, rounded down, without a gradient."""
+        return torch.div(self, other, rounding_mode="floor")
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return torch.div(torch.as_tensor(other), self, rounding_mode="floor")
+
+    def __rmod__(self, other: Any) -> Any:
+        return torch.remainder(torch.as_tensor(other), self)
 
     def item(self) -> Any:
         """Return the only element as a number.
@@ -56,11 +75,7 @@ class Methods(Reducing):
         Raises:
             ValueError: a tensor has fewer than two axes.
         """
-        if min(self.dim(), other.dim()) < 2:
-            text = f"but got {self.dim()} and {other.dim()} axes"
-            refuse(ValueError, f"For 'dot', both inputs should have at least two axes, {text}")
-        axes: Any = [self.dim() - 1], [other.dim() - 2]
-        return torch.tensordot(self, other, dims=axes)
+        return products(self, other)
 
     def flatten(self, order: Any = "C", *more: Any, **named: Any) -> Any:  # type: ignore[override]
         """Return the elements in one axis, in the order "C" or "F"; with ``start_dim``, as torch.

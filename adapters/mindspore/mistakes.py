@@ -18,13 +18,18 @@ _SHAPES = re.compile(
     "|is invalid for input of size|batch1 must be|match the broadcast|more than one value is ambiguous"
     "|number of dimensions|at least 2 dimensions|expanded size"
 )
+_CLASSES = re.compile(r"Target -?\d+ is out of bounds")
 _DTYPES = re.compile("not implemented for|only support floating point|did not match|is not supported")
 
 
 def raise_as_mindspore(error: IndexError | RuntimeError) -> NoReturn:
-    """Raise an error of torch: as a ValueError too if it is about shapes, as a TypeError too if about dtypes."""
+    """Raise an error of torch: as a ValueError too if it is about shapes, as a TypeError too if about dtypes.
+
+    An IndexError about classes in labels becomes a RuntimeError too.
+    """
     text = str(error)
-    theirs = ValueError if _SHAPES.search(text) else TypeError if _DTYPES.search(text) else None
+    pairs = ((_SHAPES, ValueError), (_DTYPES, TypeError), (_CLASSES, RuntimeError))
+    theirs = next((kind for pattern, kind in pairs if pattern.search(text)), None)
     if theirs is None or isinstance(error, theirs):
         raise error
     raise _both(cast(Any, type(error)), theirs)(text) from error

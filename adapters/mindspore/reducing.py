@@ -12,7 +12,7 @@ import torch
 
 from collshim.adapting.refusing import refuse
 
-__all__ = ["Reducing", "along", "in_own_dtype", "norm_of", "places", "product"]
+__all__ = ["Reducing", "along", "deviation", "in_own_dtype", "norm_of", "places", "product"]
 
 _NAMES = {"axis": "dim", "keepdims": "keepdim", "keep_dims": "keepdim"}
 _NARROW = (torch.bool, torch.int8, torch.uint8, torch.int16, torch.int32)
@@ -51,9 +51,23 @@ def mean_of(tensor: Any, axis: Any = None, keep: bool = False, dtype: Any = None
 
 
 def norm_of(tensor: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
-    """Return the norm of all elements or, with ``ord`` or ``dim``, of vectors or matrices, as NumPy does."""
+    """Return the norm of all elements or, with ``ord`` or ``dim``, of vectors or matrices, as NumPy does.
+
+    The gradient of the Euclidean norm of zeros is NaN, and that of a maximum goes to its first place.
+    """
     own = tensor if tensor.is_floating_point() or tensor.is_complex() else tensor.to(torch.float32)
+    own = own if dtype is None else own.to(dtype)
+    of_vectors = isinstance(dim, int) or len(dim or own.shape) == 1
+    if ord in (None, "fro") or (ord == 2 and of_vectors):
+        return torch.sqrt(along(torch.sum, torch.square(own.abs() if own.is_complex() else own), dim, keepdim))
+    if ord == float("inf") and of_vectors:
+        return torch.max(own.abs(), every_axis(own, dim) if isinstance(dim, int) else (dim or (0,))[0], keepdim)[0]
     return torch.linalg.norm(own, ord, dim, keepdim, dtype=dtype)
+
+
+def deviation(tensor: Any, axis: Any, ddof: int, keep: bool) -> Any:
+    """Return the standard deviation with the divisor n - ``ddof``; if it is 0, its gradient is NaN."""
+    return torch.sqrt(torch.var(tensor, axis, correction=ddof, keepdim=keep))
 
 
 def in_own_dtype(tensor: Any, axis: Any = None, dtype: Any = None) -> Any:
@@ -123,8 +137,9 @@ class Reducing(torch.Tensor):
             found = with_places(self, *args, **kwargs)
             return found if isinstance(found, torch.Tensor) else tuple(found)
         axis, keep = kwargs.get("axis"), kwargs.get("keepdims", False)
-        if kwargs.get("return_indices") and isinstance(axis, int):
-            return tuple(with_places(self, axis, keepdim=keep))
+        if isinstance(axis, int) and (kwargs.get("return_indices") or kwargs.get("where", True) is True):
+            found = with_places(self, axis, keepdim=keep)
+            return tuple(found) if kwargs.get("return_indices") else found[0]
         return alone(self._chosen(kwargs), every_axis(self, axis), keepdim=keep and axis is not None)
 
     def _chosen(self, named: dict[str, Any]) -> torch.Tensor:

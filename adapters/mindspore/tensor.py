@@ -47,6 +47,8 @@ class _Count(int):
 class Tensor(Methods, metaclass=_TensorType):
     """A tensor with a copy of ``input_data``, or with ``shape``, filled by ``init``.
 
+    Gradients flow through the copy of a tensor, but not of a Parameter.
+
     Python floats become float32, and integers int64; an array keeps its dtype. Results computed from it are
     ``Tensor``s; it has all methods of torch tensors. It is on the CPU unless ``input_data`` is a tensor on another
     device.
@@ -84,6 +86,8 @@ class Tensor(Methods, metaclass=_TensorType):
             return cls._without_values(sizes, wanted)
         if (init is not None and input_data is not None) or (init is input_data and shape is not None):
             refuse(ValueError, "Tensor: one of input_data and init must be given, with init a shape and a dtype")
+        if cls is Tensor and type(input_data) is Tensor and input_data.requires_grad:
+            return cast(Tensor, torch.Tensor.to(input_data, wanted or input_data.dtype, copy=True))
         value = _copy(input_data, wanted) if init is None else as_torch(init(sizes, wanted or torch.float32))
         return torch.Tensor._make_subclass(cls, value)
 

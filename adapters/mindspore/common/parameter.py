@@ -106,8 +106,8 @@ class Parameter(Tensor):  # type: ignore[metaclass]  # mypy thinks that torch's 
         return self
 
     def value(self) -> Tensor:
-        """Return the parameter's values as a tensor."""
-        return Tensor(self)
+        """Return the parameter's values as a tensor, through which gradients flow."""
+        return cast(Tensor, torch.Tensor.clone(self))
 
     def __str__(self) -> str:
         return repr(self)

@@ -27,14 +27,17 @@ trace transpose tril triu trunc unbind unique_consecutive unsqueeze var var_mean
 """
 _BINARY = """
 eq greater greater_equal gt le less less_equal logical_and logical_or logical_xor lt maximum minimum ne not_equal
+remainder
 """
 _SIGNATURES = """
+floor_divide input other
 mean input dim=None keepdim=False * dtype=None
 prod input dim=None keepdim=False * dtype=None
 sub input other * alpha=1
 sum input dim=None keepdim=False * dtype=None
 """
 _OTHER: dict[str, Callable[..., Any]] = {
+    "floor_divide": lambda input, other: torch.div(torch.as_tensor(input), other, rounding_mode="floor"),
     "mean": lambda input, dim=None, keepdim=False, dtype=None: mean_of(input, dim, keepdim, dtype),
     "prod": lambda input, dim=None, keepdim=False, dtype=None: product(input, dim, keepdim, dtype),
     "sub": lambda input, other, alpha=1: minus(input, other if alpha == 1 else other * alpha),

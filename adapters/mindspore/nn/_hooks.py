@@ -34,6 +34,7 @@ class Hooks:
         self.before = dict[int, Callable[..., Any]]()
         self.after = dict[int, Callable[..., Any]]()
         self.backward = dict[int, Callable[..., Any]]()
+        self.before_backward = dict[int, Callable[..., Any]]()
 
     def call(self, cell: Any, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Call the hooks before the function, the function, and the hooks after it; return the result."""
@@ -41,7 +42,7 @@ class Hooks:
             changed = hook(cell, args)
             if changed is not None:
                 args = changed if isinstance(changed, tuple) else (changed,)
-        watching = _watching(cell, self.backward) if self.backward else None
+        watching = _watching(cell, self) if self.backward or self.before_backward else None
         if watching is not None:
             for value in args:
                 settle(value)
@@ -53,8 +54,18 @@ class Hooks:
         return result if watching is None else wrap(watching.setup_output_hook(result))
 
 
-def _watching(cell: Any, hooks: dict[int, Callable[..., Any]]) -> Any:
-    return BackwardHook(cell, [_wrapped(hook) for hook in hooks.values()], [])
+def _watching(cell: Any, hooks: Hooks) -> Any:
+    before = [_wrapped_before(hook) for hook in hooks.before_backward.values()]
+    return BackwardHook(cell, [_wrapped(hook) for hook in hooks.backward.values()], before)
+
+
+def _wrapped_before(hook: Callable[..., Any]) -> Callable[..., Any]:
+    def call(cell: Any, grad_output: Any) -> Any:
+        with torch.no_grad():
+            changed = hook(cell, wrap(tuple(grad_output)))
+        return changed if changed is None or isinstance(changed, tuple) else (changed,)
+
+    return call
 
 
 def _wrapped(hook: Callable[..., Any]) -> Callable[..., Any]:
@@ -89,6 +100,10 @@ class Hooked:
     def register_backward_hook(self, hook_fn: Callable[..., Any]) -> HookHandle:
         """Call ``hook_fn(cell, grad_input, grad_output)``; a result other than None is the inputs' new gradients."""
         return HookHandle(self._hooks.backward, _callable(hook_fn))
+
+    def register_backward_pre_hook(self, hook_fn: Callable[..., Any]) -> HookHandle:
+        """Call ``hook_fn(cell, grad_output)`` before the backward; a result other than None is the new gradient."""
+        return HookHandle(self._hooks.before_backward, _callable(hook_fn))
 
     @property
     def _hooks(self) -> Hooks:

@@ -325,7 +325,10 @@ class _WithGradient(torch.autograd.Function):
         with torch.no_grad():
             found = ctx.bprop(*ctx.inputs, ctx.outputs, received if isinstance(ctx.outputs, tuple) else received[0])
         each = found if isinstance(found, tuple | list) else (found,)
-        pairs = zip(each, ctx.inputs, strict=True)
+        if len(each) < len(ctx.inputs):
+            text = f"bprop should return a gradient for each of the {len(ctx.inputs)} inputs"
+            refuse(RuntimeError, f"{text}, but got {len(each)}")
+        pairs = zip(each, ctx.inputs, strict=False)
         own = (gradient if isinstance(given, torch.Tensor) else None for gradient, given in pairs)
         return None, None, *own
 

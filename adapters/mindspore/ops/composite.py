@@ -10,7 +10,7 @@ import torch
 from collshim.adapting.absent import saying
 from collshim.adapting.refusing import refuse
 from collshim.mindspore._checkparam import check_bool
-from collshim.mindspore.gradients import value_and_grad
+from collshim.mindspore.gradients import as_weights, differentiate
 from collshim.mindspore.ops.function import clip_by_global_norm, clip_by_value
 
 __all__ = [
@@ -127,15 +127,30 @@ class GradOperation:
         self.sens_param = check_bool(sens_param, "sens_param", "GradOperation")
 
     def __call__(self, fn: Callable[..., Any], weights: Any = None) -> Callable[..., Any]:
-        """Return a function that returns the gradients of ``fn``."""
-        if self.get_by_list and weights is None:
-            weights = fn.trainable_params()  # type: ignore[attr-defined]  # a Cell
+        """Return a function that returns the gradients of ``fn``; without ``weights``, of a Cell's trainable ones.
 
-        def differentiated(*args: Any) -> Any:
-            inputs = args[:-1] if self.sens_param else args
-            positions: Any = tuple(range(len(inputs))) if self.get_all else None if self.get_by_list else 0
-            both = value_and_grad(fn, positions, weights if self.get_by_list else None, sens_param=self.sens_param)
-            return both(*args)[1]
+        Raises:
+            TypeError: ``fn`` is not callable; or it has no ``trainable_params``, and ``weights`` is None.
+        """
+        if not callable(fn):
+            refuse(TypeError, f"GradOperation: should get a function or a Cell, but got {type(fn).__name__}")
+        if self.get_by_list and weights is None:
+            of_cell = getattr(fn, "trainable_params", None)
+            if of_cell is None:
+                refuse(TypeError, "GradOperation: should get the weights, because the function is not a Cell")
+            weights = of_cell()
+        parameters = as_weights(weights) if self.get_by_list else ()
+        positions = None if self.get_all else () if self.get_by_list else (0,)
+
+        def differentiated(*args: Any, **kwargs: Any) -> Any:
+            _, pairs = differentiate(fn, args, kwargs, positions, parameters, sens_param=self.sens_param)
+            found = tuple(gradient for _, gradient in pairs)
+            count = len(found) - len(parameters)
+            of_inputs, of_weights = found[:count], found[count:]
+            if not self.get_by_list:
+                return of_inputs if self.get_all or not of_inputs else of_inputs[0]
+            alone = of_weights[0] if isinstance(weights, torch.Tensor) else of_weights
+            return (of_inputs, alone) if self.get_all else alone
 
         return differentiated
 

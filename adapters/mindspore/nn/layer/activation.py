@@ -11,6 +11,7 @@ from collshim.adapting.refusing import refuse
 from collshim.mindspore._checkparam import check_bool, check_int
 from collshim.mindspore.common.parameter import Parameter
 from collshim.mindspore.nn.cell import Cell
+from collshim.mindspore.slopes import hardswish, leaky_relu, limited, relu6
 from collshim.mindspore.tensor import Tensor
 
 __all__ = [
@@ -59,7 +60,7 @@ class ReLU6(_Activation):
 
     def construct(self, x: Any) -> Any:
         """Return the result, in the shape of the input."""
-        return functional.relu6(x)
+        return relu6(x)
 
 
 class Sigmoid(_Activation):
@@ -112,7 +113,7 @@ class LeakyReLU(Cell):
 
     def construct(self, x: Any) -> Any:
         """Return the result, in the shape of the input."""
-        return functional.leaky_relu(x, self.alpha)
+        return leaky_relu(x, self.alpha)
 
 
 class GELU(Cell):
@@ -172,7 +173,7 @@ class HSwish(_Activation):
 
     def construct(self, x: Any) -> Any:
         """Return the result, in the shape of the input."""
-        return functional.hardswish(x)
+        return hardswish(x)
 
 
 class LogSigmoid(_Activation):
@@ -250,7 +251,7 @@ class Hardtanh(Cell):
 
     def construct(self, x: Any) -> Any:
         """Return the result, in the shape of the input."""
-        return functional.hardtanh(x, self.min_val, self.max_val)
+        return limited(x, self.min_val, self.max_val)
 
 
 class PReLU(Cell):

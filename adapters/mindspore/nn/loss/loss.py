@@ -11,6 +11,7 @@ from collshim.adapting.refusing import refuse
 from collshim.mindspore._checkparam import check_bool, check_float, check_int
 from collshim.mindspore.common.dtype import dtype_name
 from collshim.mindspore.nn.cell import Cell
+from collshim.mindspore.slopes import cross_entropy_of_rows
 
 __all__ = [
     "BCELoss",
@@ -149,7 +150,7 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
             refuse(ValueError, f"For {self.cls_name!r}, {text}")
         if self.sparse:
             return self.get_loss(functional.cross_entropy(logits, labels.long(), reduction="none"))
-        return self.get_loss(-(labels * torch.log_softmax(logits, -1)).sum(-1))
+        return self.get_loss(cross_entropy_of_rows(logits, labels))
 
 
 class MSELoss(LossBase):
@@ -205,7 +206,7 @@ class HuberLoss(LossBase):
 class KLDivLoss(LossBase):
     """The divergence ``labels * (log(labels) - logits)`` of log-probabilities and labels; 0 for a label 0.
 
-    "batchmean" divides the sum by the number of rows.
+    "batchmean" divides the sum by the number of rows. Labels have no gradient.
     """
 
     def __init__(self, reduction: str = "mean") -> None:
@@ -215,7 +216,10 @@ class KLDivLoss(LossBase):
     def construct(self, logits: Any, labels: Any) -> Any:
         """Return the loss."""
         self._require_tensors(logits=logits, labels=labels)
-        return functional.kl_div(logits, labels, reduction=self.reduction)
+        losses = functional.kl_div(logits, labels.detach(), reduction="none")
+        if self.reduction == "batchmean":
+            return losses.sum() / logits.shape[0]
+        return self.get_loss(losses)
 
 
 class DiceLoss(LossBase):

@@ -76,7 +76,7 @@ class TrainOneStepCell(Cell):
         self.weights = optimizer.parameters
         if sens is not None and sens == 0:
             refuse(ValueError, "The input argument of 'sens' can not be 0.")
-        self.sens, self.return_grad = sens, return_grad
+        self.sens, self.return_grad = 1.0 if sens is None else sens, return_grad
         self.parallel_mode = get_auto_parallel_context("parallel_mode")
         self.reducer_flag = self.parallel_mode in (ParallelMode.DATA_PARALLEL, ParallelMode.HYBRID_PARALLEL)
         if self.reducer_flag:
@@ -85,7 +85,7 @@ class TrainOneStepCell(Cell):
     def construct(self, *inputs: Any) -> Any:
         """Return this rank's loss, after the update."""
         loss, grads = value_and_grad(self.network, None, list(self.weights))(*inputs)
-        if self.sens is not None:
+        if self.sens != 1:
             grads = tuple(grad * self.sens for grad in grads)
         if self.reducer_flag:
             grads = self.grad_reducer(grads)

@@ -9,7 +9,9 @@ import torch
 from torch.nn import functional
 
 from collshim.mindspore._of_torch import numbers, of_torch, with_signatures
-from collshim.mindspore.reducing import along, every_axis, in_own_dtype, norm_of, places, product
+from collshim.mindspore.methods import products
+from collshim.mindspore.reducing import along, deviation, every_axis, in_own_dtype, norm_of, places, product
+from collshim.mindspore.slopes import hardswish, relu6
 from collshim.mindspore.tensor import minus
 
 _SIGNATURES = """
@@ -129,7 +131,7 @@ def _reduction(of: Any) -> Any:
 
 
 def _spread(of: Any) -> Any:
-    return lambda input, dim=None, ddof=0, keepdim=False: of(input, dim, correction=int(ddof), keepdim=keepdim)
+    return lambda input, dim=None, ddof=0, keepdim=False: of(input, dim, int(ddof), keepdim)
 
 
 def _extreme(of: Any) -> Any:
@@ -166,10 +168,11 @@ _OTHER: dict[str, Callable[..., Any]] = {
     "argsort": lambda input, dim=-1, descending=False: torch.argsort(input, dim, descending).int(),
     "cumsum": in_own_dtype,
     "divide": numbers(torch.divide),
+    "dot": products,
     "elu": functional.elu,
     "gather_d": torch.gather,
     "gather_elements": torch.gather,
-    "hardswish": functional.hardswish,
+    "hardswish": hardswish,
     "l1_loss": functional.l1_loss,
     "layer_norm": functional.layer_norm,
     "logsumexp": lambda input, dim, keepdim=False: torch.logsumexp(input, every_axis(input, dim), keepdim),
@@ -177,12 +180,12 @@ _OTHER: dict[str, Callable[..., Any]] = {
     "min": _extreme(torch.min),
     "norm": norm_of,
     "prod": lambda input, dim=None, keepdim=False, dtype=None: product(input, dim, keepdim, dtype),
-    "relu6": functional.relu6,
+    "relu6": relu6,
     "select": torch.where,
     "silu": functional.silu,
     "softplus": functional.softplus,
     "sort": lambda input, dim=-1, descending=False: places(torch.sort(input, dim, descending)),
-    "std": _spread(torch.std),
+    "std": _spread(deviation),
     "subtract": _subtract,
     "tensor_add": torch.add,
     "tensor_div": torch.div,
@@ -193,7 +196,7 @@ _OTHER: dict[str, Callable[..., Any]] = {
     ),
     "unique": _unique,
     "unstack": torch.unbind,
-    "var": _spread(torch.var),
+    "var": _spread(lambda input, dim, ddof, keep: torch.var(input, dim, correction=ddof, keepdim=keep)),
 }
 _BINARY = """
 atan2 bitwise_and bitwise_or bitwise_xor fmod ge greater gt le less logical_and logical_or lt multiply ne not_equal

@@ -11,6 +11,7 @@ from torch.nn import functional
 from collshim.mindspore.common.dtype import torch_dtype
 from collshim.mindspore.ops.function import array_func, math_func, nn_func, parameter_func
 from collshim.mindspore.ops.primitive import Primitive
+from collshim.mindspore.slopes import cross_entropy_of_rows
 from collshim.mindspore.tensor import Tensor, wrap
 
 __all__ = [
@@ -272,7 +273,7 @@ class SoftmaxCrossEntropyWithLogits(Primitive):
 
     def __call__(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """Return the losses (N,) and their gradients (N, C) with respect to the logits."""
-        losses = -(labels * torch.log_softmax(logits, -1)).sum(-1)
+        losses = cross_entropy_of_rows(logits, labels)
         gradient = torch.softmax(logits, -1) - labels
         return cast(tuple[Tensor, Tensor], wrap((losses, gradient.detach())))
 
