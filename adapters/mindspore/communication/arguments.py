@@ -15,10 +15,10 @@ def require_name(function: str, group: object) -> None:
 
 
 def require_int(function: str, what: str, value: object) -> None:
-    """Refuse a rank that is not an int."""
-    if not isinstance(value, int):
+    """Refuse a rank that is not an int, or negative."""
+    if not isinstance(value, int) or value < 0:
         text = f"For '{function}', the argument '{what}' must be type of int, but got '{what}' type : "
-        refuse(TypeError, f"{text}{type(value)}.")
+        refuse(TypeError, f"{text}{type(value)}, {value!r}.")
 
 
 def require_same(group: Group, rank_ids: object) -> None:
@@ -32,7 +32,7 @@ def require_same(group: Group, rank_ids: object) -> None:
 
 
 def require_ranks(group: str, rank_ids: object, options: object) -> None:
-    """Refuse ``rank_ids`` that are not a list of distinct ranks, and ``options`` that are not a GroupOptions."""
+    """Refuse ``rank_ids`` that are not a list of distinct ints from 0 on, and ``options`` that are no GroupOptions."""
     start = "For 'create_group', the argument "
     if not isinstance(rank_ids, list):
         text = f"{start}'rank_ids' must be type of list, but got 'rank_ids' type : {type(rank_ids)}."
@@ -40,8 +40,8 @@ def require_ranks(group: str, rank_ids: object, options: object) -> None:
     if not rank_ids:
         text = f"{start}'rank_ids' size should be greater than 1, but got 'rank_ids' size : 0."
         refuse(ValueError, text)
-    if not all(isinstance(rank, int) for rank in rank_ids):
-        refuse(TypeError, f"{start}'rank_ids' must be a list of int, but got {rank_ids}.")
+    if not all(isinstance(rank, int) and rank >= 0 for rank in rank_ids):
+        refuse(TypeError, f"{start}'rank_ids' must be a list of int, none negative, but got {rank_ids}.")
     if len(set(rank_ids)) != len(rank_ids):
         refuse(ValueError, f"List rank_ids in Group {group} has duplicate data!")
     if options is not None and not isinstance(options, GroupOptions):

@@ -137,7 +137,7 @@ def get_world_rank_from_group_rank(group: str, group_rank_id: int) -> int:
     """Return the global rank of rank ``group_rank_id`` of ``group``. ``"hccl_world_group"`` is not an alias here.
 
     Raises:
-        TypeError: if ``group`` is not a string, or ``group_rank_id`` not an int.
+        TypeError: if ``group`` is not a string, or ``group_rank_id`` not an int from 0 on.
         RuntimeError: if this rank is not initialised, the group does not exist, or it has no such rank ("Group x
             doesn't contain the group rank r").
     """
@@ -153,7 +153,7 @@ def get_group_rank_from_world_rank(world_rank_id: int, group: str) -> int:
     """Return the rank in ``group`` of global rank ``world_rank_id``. ``"hccl_world_group"`` is not an alias here.
 
     Raises:
-        TypeError: if ``world_rank_id`` is not an int, or ``group`` not a string.
+        TypeError: if ``world_rank_id`` is not an int from 0 on, or ``group`` not a string.
         RuntimeError: if this rank is not initialised, the group does not exist, or it has no such rank ("Group x
             doesn't contain the global rank r").
     """
@@ -203,7 +203,8 @@ def create_group(group: str, rank_ids: list[int], options: GroupOptions | None =
         options: for MindSpore's devices; without effect here.
 
     Raises:
-        TypeError: if ``group`` is not a string, ``rank_ids`` not a list of ints, or ``options`` not a ``GroupOptions``.
+        TypeError: if ``group`` is not a string, ``rank_ids`` not a list of ints from 0 on, or ``options`` not a
+            ``GroupOptions``.
         ValueError: if the list is empty, has a rank twice, or differs from the list of an existing group of that name.
         RuntimeError: if this rank is not initialised, or is not a member; if the world has no such rank.
     """

@@ -31,7 +31,8 @@ def rooted(name: str, what: str) -> list[tuple[Callable[[], Any], type[Exception
     called = getattr(comm, name)
     nobody = "Group mccl_world_group doesn't contain the global rank {}"
     return [
-        *((lambda root=root: called(x, root), RuntimeError, nobody.format(root)) for root in (2, -1)),
+        (lambda: called(x, 2), RuntimeError, nobody.format(2)),
+        (lambda: called(x, -1), TypeError, "a root must be a global rank from 0 on, but got -1"),
         (lambda: called(x, "a"), TypeError, f"For {name}, the {what} must be int"),
         (lambda: called(1, 0), TypeError, f"For {name}, the input tensor must be tensor"),
         (lambda: called(x, 0, group=None), TypeError, "'group' must be type of string"),
@@ -53,6 +54,7 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     *(row for name, what in MESSAGES.items() for row in messages(name, what)),
     (lambda: comm.all_gather_into_tensor(x, 1), TypeError, NO_STRING),
     (lambda: comm.reduce_scatter_tensor(x, "foo"), ValueError, "'foo'"),
+    (lambda: comm.reduce_scatter_tensor(x, 5), TypeError, "the input op type must be str"),
     *(
         (lambda call=call, part=part: call(part), ValueError, INDIVISIBLE.format(length))
         for call in (comm.reduce_scatter_tensor, comm.scatter_tensor)

@@ -52,7 +52,9 @@ def group_or_world(group: str | None) -> Group:
 
 
 def root_in(group: Group, rank: int) -> int:
-    """Return a root's rank in ``group``; raise RuntimeError if the global rank is not in it."""
+    """Return a root's rank in ``group``; raise RuntimeError if the global rank is not in it, TypeError if negative."""
+    if rank < 0:
+        refuse(TypeError, f"a root must be a global rank from 0 on, but got {rank}")
     if rank not in group.ranks:
         refuse(RuntimeError, f"Group {group.name} doesn't contain the global rank {rank}")
     return group.ranks.index(rank)

@@ -80,8 +80,7 @@ def all_reduce(
         RuntimeError: if this rank is not initialised or has no such group.
     """
     require_tensor("all_reduce", tensor)
-    if not isinstance(op, str):
-        refuse(TypeError, f"For all_reduce, the input op type must be str, but got {type(op)}")
+    _require_op("all_reduce", op)
     if op not in _OPS:
         refuse(
             TypeError,
@@ -121,11 +120,12 @@ def reduce_scatter_tensor(
         ``(output, handle)``. ``output``: ``(x1 / N, x2, ...)``. ``handle``: None, or a CommHandle with ``async_op``.
 
     Raises:
-        TypeError: if ``tensor`` is not a tensor, or ``group`` not a string.
+        TypeError: if ``tensor`` is not a tensor, or ``op`` or ``group`` not a string.
         ValueError: if ``x1`` is not divisible by N, or ``op`` is unknown.
         RuntimeError: if this rank is not initialised or has no such group.
     """
     require_tensor("reduce_scatter_tensor", tensor)
+    _require_op("reduce_scatter_tensor", op)
     comm = require_group(group).communicator
     parts = divide(tensor, comm.size)
     return output_and_handle(
@@ -148,6 +148,11 @@ def barrier(group: str = HCCL_WORLD_COMM_GROUP) -> None:
     if not isinstance(group, str):
         refuse(TypeError, f"group must be type of string, but got {type(group)}")
     require_group(group).communicator.barrier().wait()
+
+
+def _require_op(function: str, op: object) -> None:
+    if not isinstance(op, str):
+        refuse(TypeError, f"For {function}, the input op type must be str, but got {type(op)}")
 
 
 def _gathered_form() -> Callable[[Tensor], Tensor]:

@@ -22,6 +22,8 @@ class Collective(Primitive):
     """
 
     _depends_on_size = True
+    _wrong_count: type[Exception] = ValueError
+    """The class of the error if a call has a wrong number of inputs."""
 
     def __init_subclass__(cls) -> None:
         """Let calls with a wrong number of inputs raise MindSpore's error."""
@@ -103,17 +105,21 @@ def _with_all_inputs(call: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a primitive's ``__call__``.
 
     Raises:
-        ValueError: the call has fewer or more inputs than the primitive takes.
+        TypeError: the call passes an input by name.
+        ValueError: the call has fewer or more inputs than the primitive takes; some primitives raise another class.
     """
     inputs = [one for one in inspect.signature(call).parameters.values() if one.kind is one.POSITIONAL_OR_KEYWORD][1:]
     fewest = sum(one.default is one.empty for one in inputs)
 
     @functools.wraps(call)
     def checked(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not kwargs and not fewest <= len(args) <= len(inputs):
+        if kwargs:
+            text = f"inputs must be passed by position, but got the keyword argument {next(iter(kwargs))!r}"
+            refuse(TypeError, f"For primitive[{self.name}], {text}")
+        if not fewest <= len(args) <= len(inputs):
             text = f"the input number must be equal to {len(inputs)}, but got {len(args)}."
-            refuse(ValueError, f"For primitive[{self.name}], {text}")
-        return call(self, *args, **kwargs)
+            refuse(self._wrong_count, f"For primitive[{self.name}], {text}")
+        return call(self, *args)
 
     return checked
 

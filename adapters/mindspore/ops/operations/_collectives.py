@@ -99,8 +99,8 @@ class AlltoAll(Collective):
 
     Raises:
         TypeError: an argument has the wrong type.
-        ValueError: in a call, ``split_count`` is not the number of ranks, an axis does not exist, or its length is not
-            divisible.
+        IndexError: in a call, an axis does not exist.
+        ValueError: in a call, ``split_count`` is not the number of ranks, or does not divide the axis's length.
         RuntimeError: this rank has no such group.
     """
 
@@ -121,7 +121,7 @@ class AlltoAll(Collective):
             )
         for what, value in (("split_dim", axis), ("concat_dim", into)):
             if not -whole.dim() <= value < whole.dim():
-                refuse(ValueError, f"For 'AlltoAll', {what} must be an axis of {tuple(whole.shape)}, but got {value}")
+                refuse(IndexError, f"For 'AlltoAll', {what} must be an axis of {tuple(whole.shape)}, but got {value}")
         if whole.shape[axis] % count:
             text = f"split_count {count} must divide the length {whole.shape[axis]} of axis {axis}"
             refuse(ValueError, f"For 'AlltoAll', {text}")
@@ -140,6 +140,7 @@ class Barrier(Collective):
     """
 
     _depends_on_size = False
+    _wrong_count = TypeError
 
     def __init__(self, group: str = HCCL_WORLD_COMM_GROUP) -> None:
         super().__init__("Barrier", group)

@@ -24,6 +24,7 @@ class Broadcast(Collective):
     """
 
     _depends_on_size = False
+    _wrong_count = RuntimeError
 
     def __init__(self, root_rank: int, group: str = HCCL_WORLD_COMM_GROUP) -> None:
         require_type("Broadcast", "root_rank", root_rank, int)

@@ -28,10 +28,12 @@ class AllGatherV(Collective):
     A call takes the number of each rank's elements.
 
     Raises:
-        TypeError: ``group`` is not a string; in a call, the input is not a tensor, or the counts are not ints.
+        TypeError: ``group`` is not a string; in a call, the input is not a tensor.
         ValueError: in a call, there is not one count per rank, or this rank's count is not its length.
-        RuntimeError: this rank has no such group.
+        RuntimeError: this rank has no such group; in a call, the counts are not ints.
     """
+
+    _wrong_count = RuntimeError
 
     def __init__(self, group: str = HCCL_WORLD_COMM_GROUP) -> None:
         super().__init__("AllGatherV", group)
@@ -54,11 +56,12 @@ class ReduceScatterV(Reducing):
     A call takes the number of elements in each rank's part.
 
     Raises:
-        TypeError: ``op`` or ``group`` is not a string; in a call, the input is not a tensor, or the counts are not
-            ints.
+        TypeError: ``op`` or ``group`` is not a string; in a call, the input is not a tensor.
         ValueError: in a call, ``op`` is unknown, there is not one count per rank, or they do not add up to the length.
-        RuntimeError: this rank has no such group.
+        RuntimeError: this rank has no such group; in a call, the counts are not ints.
     """
+
+    _wrong_count = RuntimeError
 
     def __init__(self, op: str = "sum", group: str = HCCL_WORLD_COMM_GROUP) -> None:
         super().__init__("ReduceScatterV", op, group)
@@ -81,11 +84,13 @@ class AlltoAllV(Collective):
         block_size: the number of elements that a count of one means.
 
     Raises:
-        TypeError: ``group`` is not a string, or ``block_size`` not an int; in a call, the input is not a tensor, or the
-            counts are not ints.
+        TypeError: ``group`` is not a string, or ``block_size`` not an int; in a call, the input is not a tensor.
         ValueError: in a call, there is not one count per rank, or they do not add up to the tensor's length.
-        RuntimeError: this rank has no such group; a rank sends an unexpected number of elements.
+        RuntimeError: this rank has no such group; the counts are not ints; a rank sends an unexpected number of
+            elements.
     """
+
+    _wrong_count = RuntimeError
 
     def __init__(self, group: str | None = HCCL_WORLD_COMM_GROUP, block_size: int = 1) -> None:
         require_type("AlltoAllV", "block_size", block_size, int)
@@ -115,6 +120,8 @@ class AlltoAllVC(Collective):
         RuntimeError: this rank has no such group.
     """
 
+    _wrong_count = RuntimeError
+
     def __init__(self, group: str | None = HCCL_WORLD_COMM_GROUP, block_size: int = 1, transpose: bool = False) -> None:
         require_type("AlltoAllVC", "block_size", block_size, int)
         super().__init__("AlltoAllVC", HCCL_WORLD_COMM_GROUP if group is None else group)
@@ -125,7 +132,7 @@ class AlltoAllVC(Collective):
         """Return every rank's elements for this rank, joined."""
         members, block = self.members, self.attrs["block_size"]
         size, own = members.communicator.size, members.communicator.rank
-        counts = [count * block for count in _integers(self.name, "send_count_matrix", send_count_matrix)]
+        counts = [count * block for count in _integers(self.name, "send_count_matrix", send_count_matrix, TypeError)]
         if len(counts) != size * size or any(count < 0 for count in counts):
             text = f"send_count_matrix must be {size} * {size} counts, none negative, but got {counts}"
             refuse(ValueError, f"For '{self.name}', {text}")
@@ -151,12 +158,12 @@ def _cut(name: str, flat: Tensor, counts: list[int]) -> list[Tensor]:
     return list(flat.split(counts))
 
 
-def _integers(name: str, what: str, values: Any) -> list[int]:
+def _integers(name: str, what: str, values: Any, wrong: type[Exception] = RuntimeError) -> list[int]:
     numbers = as_torch(values).reshape(-1).tolist() if is_array(values) else values
     if isinstance(numbers, list | tuple) and numbers and all(isinstance(row, list | tuple) for row in numbers):
         numbers = [count for row in numbers for count in row]
     if not isinstance(numbers, list | tuple) or not all(type(number) is int for number in numbers):
-        refuse(TypeError, f"For '{name}', {what} must be a list or a tensor of int, but got {values!r}")
+        refuse(wrong, f"For '{name}', {what} must be a list or a tensor of int, but got {values!r}")
     return list(numbers)
 
 
