@@ -35,6 +35,12 @@ class Methods(Reducing):
     def __rmod__(self, other: Any) -> Any:
         return torch.remainder(torch.as_tensor(other), self)
 
+    def __float__(self) -> float:
+        return torch.Tensor.__float__(self.detach())
+
+    def __int__(self) -> int:
+        return torch.Tensor.__int__(self.detach())
+
     def item(self) -> Any:
         """Return the only element as a number.
 

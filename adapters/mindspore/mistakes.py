@@ -16,7 +16,7 @@ __all__ = ["from_python", "raise_as_mindspore"]
 _SHAPES = re.compile(
     "imension out of range|must match the size|must match except|to be equal size|cannot be multiplied|size mismatch"
     "|is invalid for input of size|batch1 must be|match the broadcast|more than one value is ambiguous"
-    "|number of dimensions|at least 2 dimensions|expanded size"
+    "|running_mean should contain|number of dimensions|at least 2 dimensions|expanded size"
 )
 _CLASSES = re.compile(r"Target -?\d+ is out of bounds")
 _DTYPES = re.compile("not implemented for|only support floating point|did not match|is not supported")

@@ -18,6 +18,7 @@ __all__ = [
     "Constant",
     "HeNormal",
     "HeUniform",
+    "Identity",
     "Initializer",
     "Normal",
     "One",
@@ -66,6 +67,16 @@ class One(Constant):
 
     def __init__(self) -> None:
         super().__init__(1)
+
+
+class Identity(Initializer):
+    """Set the values on the diagonal of a matrix to 1, and all others to 0."""
+
+    def fill(self, values: torch.Tensor) -> torch.Tensor:
+        """Fill the tensor and return it; raise ValueError if it is no matrix."""
+        if values.dim() != 2:
+            refuse(ValueError, f"For Identity initializer, the shape must be that of a matrix, but got {values.shape}")
+        return torch.nn.init.eye_(values)
 
 
 class Normal(Initializer):
@@ -149,6 +160,7 @@ _NAMED: dict[str, type[Initializer]] = {
     "zero": Zero,
     "ones": One,
     "one": One,
+    "identity": Identity,
     "normal": Normal,
     "truncatednormal": TruncatedNormal,
     "uniform": Uniform,
@@ -180,6 +192,8 @@ def initializer(init: Any, shape: Any = None, dtype: Any = torch.float32) -> Ten
     if shape is None:
         refuse(ValueError, "For 'initializer', the 'shape' must be given, but got None")
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    if not all(isinstance(size, int) and size > 0 for size in sizes):
+        refuse(ValueError, f"For 'initializer', the 'shape' must be positive ints, but got {shape}")
     return Tensor(rule(sizes, torch_dtype(dtype)))
 
 

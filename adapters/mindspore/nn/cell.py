@@ -216,12 +216,19 @@ class Cell(Hooked, Stateful):
         """Set ``training`` of this Cell and all Cells in it."""
         for _, cell in self.cells_and_names():
             cell.training = mode
+        self.phase = "train" if mode else "predict"
         return self
 
     @property
     def phase(self) -> str:
-        """``"train"`` if ``training`` is set, otherwise ``"predict"``."""
-        return "train" if self.training else "predict"
+        """``"train"`` until ``set_train(False)`` makes it ``"predict"``; also the name that a program sets."""
+        return str(vars(self).get("_phase", "train"))
+
+    @phase.setter
+    def phase(self, value: str) -> None:
+        if not isinstance(value, str):
+            refuse(TypeError, f"For 'Cell', the property 'phase' must be string type, but got type {type(value)}.")
+        vars(self)["_phase"] = value
 
     def set_grad(self, requires_grad: bool = True) -> Cell:
         """Set ``requires_grad``; it has no effect on ``value_and_grad``."""

@@ -17,12 +17,13 @@ from collshim.mindspore.context import ParallelMode, get_auto_parallel_context
 from collshim.mindspore.nn.cell import Cell
 from collshim.mindspore.nn.wrap.cell_wrapper import WithEvalCell, WithLossCell
 from collshim.mindspore.train.amp import build_train_network, require_options
+from collshim.mindspore.train.callback import __all__ as _OWN_CALLBACKS
 from collshim.mindspore.train.callback.callback import Callbacks, Facts, RunContext
-from collshim.mindspore.train.callback.checkpoint import ModelCheckpoint
-from collshim.mindspore.train.callback.monitors import LossMonitor
 from collshim.mindspore.train.metrics.metrics import Loss, get_metrics
 
 __all__ = ["Model"]
+_ONLY_IN_TRAINING = {*_OWN_CALLBACKS} - {"TimeMonitor"}
+"""The names of the callbacks that ``fit`` does not call while it evaluates."""
 _DIVIDED = (ParallelMode.DATA_PARALLEL, ParallelMode.HYBRID_PARALLEL)
 
 
@@ -110,8 +111,8 @@ class Model:
             epoch: the number of epochs.
             train_dataset: a Dataset of data and labels, or of the network's inputs if there is no ``loss_fn``.
             callbacks: a Callback or a list of them.
-            dataset_sink_mode: has no effect: rows are read one after the other, as in MindSpore on the CPU.
-            sink_size: has no effect; -1 or a positive number.
+            dataset_sink_mode: has no other effect: rows are read one after the other, as in MindSpore on the CPU.
+            sink_size: the ``batch_num`` that callbacks read in this mode; -1 for the number of batches.
             initial_epoch: the number of epochs that are already complete.
 
         Raises:
@@ -158,6 +159,8 @@ class Model:
     ) -> None:
         facts = self._facts("train", dataset, callbacks)
         initial = _require_epochs(f"Model.{of}", epoch, sinking, facts.batch_num)
+        if sinking[0] and sinking[1] > 0:
+            facts.batch_num = sinking[1]
         facts.update(epoch_num=epoch - initial, train_network=self._train_network, train_dataset=dataset)
         self._share_parameters()
         run_context = RunContext(facts)
@@ -196,7 +199,7 @@ class Model:
         now = facts.cur_epoch_num
         if dataset is None or (now not in frequency if isinstance(frequency, list) else now % frequency):
             return
-        own = Callbacks([each for each in callbacks.each if not isinstance(each, LossMonitor | ModelCheckpoint)])
+        own = Callbacks([each for each in callbacks.each if type(each).__name__ not in _ONLY_IN_TRAINING])
         facts.metrics, loss = self._evaluate(dataset, own)
         facts.eval_results = {**copy.deepcopy(facts.metrics), "eval_loss": loss}
 
@@ -215,7 +218,7 @@ class Model:
             return self._evaluate(valid_dataset, own)[0]
 
     def _evaluate(self, dataset: Any, callbacks: Callbacks) -> tuple[dict[str, Any], Any]:
-        """Return the metrics, and the mean loss if it is known."""
+        """Return the metrics, and the last batch's loss, MindSpore's "eval_loss", if it is known."""
         facts = self._facts("eval", dataset, callbacks)
         facts.update(eval_network=self._eval_network, valid_dataset=dataset)
         run_context, loss = RunContext(facts), Loss()
@@ -251,6 +254,7 @@ class Model:
         if len(results) < 3:
             refuse(ValueError, f"The length of 'outputs' must be >= 3, but got {len(results)}")
         of_loss, output, label = (results[index] for index in self._eval_indexes)
+        loss.clear()
         loss.update(of_loss)
         for metric in self._metrics.values():
             metric.update(of_loss) if isinstance(metric, Loss) else metric.update(output, label)

@@ -81,7 +81,7 @@ def test_programs_run_line_by_line() -> None:
 
     cell = Twice()
     cell.set_inputs(ms.Tensor(shape=[None], dtype=ms.float32))
-    assert _cell_graph_executor.compile(cell, ms.Tensor(X)) == ("predict", True)
+    assert _cell_graph_executor.compile(cell, ms.Tensor(X)) == ("train", True)
     with ms.runtime.StreamCtx(ms.runtime.Stream()) as context:
         assert ms.runtime.current_stream() is context.stream is not ms.runtime.default_stream()
         event = ms.runtime.current_stream().record_event()

@@ -85,3 +85,7 @@ def test_a_complex_number_becomes_complex128() -> None:
 def test_wrong_arguments_are_refused(make: Callable[[], Any], error: type[Exception]) -> None:
     with pytest.raises(error):
         make()
+
+
+def test_a_parameter_becomes_a_number_without_a_warning() -> None:
+    assert (float(Parameter(Tensor(1.5), name="p")), int(Parameter(Tensor(2.5), name="p"))) == (1.5, 2)

@@ -130,7 +130,8 @@ class NumpySlicesDataset(GeneratorDataset):
 
     Raises:
         TypeError: an argument has the wrong type.
-        ValueError: the columns have different lengths, a number is out of range, or arguments contradict each other.
+        ValueError: there is no data, the columns have different lengths, a number is out of range, or arguments
+            contradict each other.
     """
 
     def __init__(
@@ -144,6 +145,8 @@ class NumpySlicesDataset(GeneratorDataset):
         num_shards: int | None = None,
         shard_id: int | None = None,
     ) -> None:
+        if hasattr(data, "__len__") and len(data) == 0:
+            refuse(ValueError, "Argument data cannot be empty")
         columns, names = _columns(data)
         if len({len(column) for column in columns}) > 1:
             refuse(ValueError, f"Data length in each column is not equal: {[len(column) for column in columns]}.")

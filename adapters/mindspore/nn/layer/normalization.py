@@ -119,8 +119,8 @@ class LayerNorm(Cell):
 
     Args:
         normalized_shape: the shape of ``gamma`` and ``beta``: the input's shape from ``begin_params_axis`` on.
-        begin_norm_axis: the first axis over which mean and variance are computed.
-        begin_params_axis: the first axis of ``gamma`` and ``beta``.
+        begin_norm_axis: the first axis over which mean and variance are computed; -1 or not negative.
+        begin_params_axis: the first axis of ``gamma`` and ``beta``; -1 or not negative.
         gamma_init: the initializer of ``gamma``.
         beta_init: the initializer of ``beta``.
         epsilon: the number added to the variance.
@@ -128,6 +128,8 @@ class LayerNorm(Cell):
 
     Raises:
         TypeError: ``normalized_shape`` is not a tuple or a list.
+        RuntimeError: in a call, an axis is less than -1, or beyond the input's.
+        ValueError: in a call, ``normalized_shape`` is not the input's shape from ``begin_params_axis`` on.
     """
 
     def __init__(
@@ -149,6 +151,15 @@ class LayerNorm(Cell):
 
     def construct(self, input_x: Any) -> Any:
         """Return the result, in the shape of the input."""
+        for axis in (self.begin_norm_axis, self.begin_params_axis):
+            if not -1 <= axis < input_x.dim():
+                refuse(
+                    RuntimeError, f"For 'LayerNorm', an axis should be from -1 to {input_x.dim() - 1}, but got {axis}"
+                )
+        if tuple(self.normalized_shape) != tuple(input_x.shape[self.begin_params_axis :]):
+            text = f"the shape of gamma should be that of the input from axis {self.begin_params_axis} on"
+            shapes = f"but got {tuple(self.normalized_shape)} for {tuple(input_x.shape)}"
+            refuse(ValueError, f"For 'LayerNorm', {text}, {shapes}")
         axes = list(range(self.begin_norm_axis % input_x.dim(), input_x.dim()))
         variance, mean = torch.var_mean(input_x, axes, correction=0, keepdim=True)
         normalized = (input_x - mean) * torch.rsqrt(variance + self.epsilon)
