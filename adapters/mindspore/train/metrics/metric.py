@@ -74,3 +74,8 @@ class Metric(metaclass=ABCMeta):
     @abstractmethod
     def eval(self) -> Any:
         """Return the metric."""
+
+
+def is_one_hot(labels: np.ndarray[Any, Any]) -> bool:
+    """Return whether these are zeros, with a single 1 along the second axis."""
+    return labels.ndim > 1 and bool(np.isin(labels, (0, 1)).all() and (labels.sum(1) == 1).all())

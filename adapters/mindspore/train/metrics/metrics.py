@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from collshim.adapting.refusing import refuse
-from collshim.mindspore.train.metrics.metric import Metric
+from collshim.mindspore.train.metrics.counting import F1, Precision, Recall
+from collshim.mindspore.train.metrics.metric import Metric, is_one_hot
 
 __all__ = [
     "MAE",
@@ -68,7 +69,7 @@ class Accuracy(_Mean):
     def update(self, *inputs: Any) -> None:
         """Add a batch."""
         outputs, labels = self._arrays(inputs, 2)
-        if self._type == "classification" and outputs.ndim == labels.ndim and _is_one_hot(labels):
+        if self._type == "classification" and outputs.ndim == labels.ndim and is_one_hot(labels):
             labels = labels.argmax(1)
         self._require_fitting(outputs, labels)
         if self._classes not in (0, outputs.shape[1]):
@@ -148,7 +149,7 @@ class TopKCategoricalAccuracy(_Mean):
     def update(self, *inputs: Any) -> None:
         """Add a batch."""
         outputs, labels = self._arrays(inputs, 2)
-        if outputs.ndim == labels.ndim and _is_one_hot(labels):
+        if outputs.ndim == labels.ndim and is_one_hot(labels):
             labels = labels.argmax(1)
         best = np.argsort(-outputs, 1)[:, : self.k]
         self._total += (best == labels.reshape(-1, 1)).sum()
@@ -169,11 +170,10 @@ class Top5CategoricalAccuracy(TopKCategoricalAccuracy):
         super().__init__(5)
 
 
-def _is_one_hot(labels: np.ndarray[Any, Any]) -> bool:
-    return labels.ndim > 1 and bool(np.isin(labels, (0, 1)).all() and (labels.sum(1) == 1).all())
-
-
 _NAMED: dict[str, Any] = {
+    "F1": F1,
+    "precision": Precision,
+    "recall": Recall,
     "accuracy": Accuracy,
     "acc": Accuracy,
     "topk": TopKCategoricalAccuracy,
