@@ -170,7 +170,7 @@ def _positions(grad_position: Any) -> tuple[int, ...]:
     if not isinstance(positions, tuple) or not all(isinstance(each, int) for each in positions):
         refuse(TypeError, f"grad_position must be an int or a tuple of ints, but got {grad_position!r}")
     if not positions:
-        refuse(RuntimeError, "grad_position should not be empty when grad by position!")
+        refuse(RuntimeError, "grad_position is empty, should have at least one position")
     if min(positions) < 0 or len(set(positions)) < len(positions):
         refuse(ValueError, f"grad_position must be different positions from 0 on, but got {grad_position}")
     return positions
@@ -191,7 +191,7 @@ def as_weights(weights: Any) -> tuple[Any, ...]:
 def _tensors(values: list[Any], positions: tuple[int, ...]) -> tuple[int, ...]:
     """Return the positions of tensors among these."""
     if positions and max(positions) >= len(values) > 0:
-        refuse(RuntimeError, f"Position index {max(positions)} is exceed input size: there are {len(values)} arguments")
+        refuse(RuntimeError, f"grad_position has {max(positions)}, but there are only {len(values)} arguments")
     return tuple(each for each in positions if each < len(values) and isinstance(values[each], torch.Tensor))
 
 
@@ -216,7 +216,10 @@ def _outputs(result: Any, has_aux: bool) -> list[torch.Tensor]:
     if not has_aux:
         return [each for each in _leaves(result) if isinstance(each, torch.Tensor)]
     if not isinstance(result, tuple) or len(result) < 2:
-        refuse(ValueError, "When has_aux is True, origin fn requires more than one outputs.")
+        refuse(
+            ValueError,
+            f"with has_aux, fn should return a tuple of at least two outputs, but got {type(result).__name__}",
+        )
     for each in _leaves(result):
         if not isinstance(each, torch.Tensor):
             refuse(RuntimeError, f"With has_aux, all outputs should be tensors, but got {type(each).__name__}")

@@ -227,7 +227,7 @@ class Cell(Hooked, Stateful):
     @phase.setter
     def phase(self, value: str) -> None:
         if not isinstance(value, str):
-            refuse(TypeError, f"For 'Cell', the property 'phase' must be string type, but got type {type(value)}.")
+            refuse(TypeError, f"phase is {value!r}, should be a string")
         vars(self)["_phase"] = value
 
     def set_grad(self, requires_grad: bool = True) -> Cell:

@@ -146,7 +146,7 @@ class NumpySlicesDataset(GeneratorDataset):
         shard_id: int | None = None,
     ) -> None:
         if hasattr(data, "__len__") and len(data) == 0:
-            refuse(ValueError, "Argument data cannot be empty")
+            refuse(ValueError, "NumpySlicesDataset: data is empty, should have at least one row")
         columns, names = _columns(data)
         if len({len(column) for column in columns}) > 1:
             refuse(ValueError, f"Data length in each column is not equal: {[len(column) for column in columns]}.")

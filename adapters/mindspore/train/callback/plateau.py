@@ -57,7 +57,7 @@ class _Following(Callback):
             known = sorted({"loss", *results})
             warning(f"{type(self).__name__} needs {self.monitor}, which is not available. Available are: {known}")
         elif np.ndim(found):
-            refuse(ValueError, f"{type(self).__name__} only supports scalar monitor now, but got {found}.")
+            refuse(ValueError, f"{type(self).__name__}: the monitored value should be a scalar, but got {found}")
         alone = get_auto_parallel_context("parallel_mode") == ParallelMode.STAND_ALONE or get_group_size() == 1
         if not found or alone:
             return float(found) if found else None
@@ -176,8 +176,8 @@ class ReduceLROnPlateau(_Following):
         facts = run_context.original_args()
         rate = facts.optimizer.learning_rate
         if not isinstance(rate, Parameter):
-            text = "does not support dynamic learning rate and group learning rate now"
-            refuse(ValueError, f"ReduceLROnPlateau {text}, but got {type(rate).__name__}.")
+            text = "should have one learning rate for all steps and parameters"
+            refuse(ValueError, f"ReduceLROnPlateau: the optimizer {text}, but got {type(rate).__name__}")
         current = self._value(facts)
         if current is None:
             return

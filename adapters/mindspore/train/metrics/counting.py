@@ -62,7 +62,7 @@ class _Counting(Metric):
         if labels.shape != wanted:
             refuse(ValueError, f"{start}, labels of {outputs.shape} must be {wanted}, but got {labels.shape}")
         if self._classes not in (0, outputs.shape[1]):
-            text = f"class number not match, it was {self._classes}, and is {outputs.shape[1]}"
+            text = f"there must be {self._classes} classes as before, but got {outputs.shape[1]}"
             refuse(ValueError, f"{start}, {text}")
         if many and not (np.isin(outputs, (0, 1)).all() and np.isin(labels, (0, 1)).all()):
             refuse(ValueError, f"{start}, in multilabel case, all elements should be 0 or 1, but got others")

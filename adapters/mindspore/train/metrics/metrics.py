@@ -73,7 +73,7 @@ class Accuracy(_Mean):
             labels = labels.argmax(1)
         self._require_fitting(outputs, labels)
         if self._classes not in (0, outputs.shape[1]):
-            text = f"class number not match, it was {self._classes}, and is {outputs.shape[1]}"
+            text = f"there must be {self._classes} classes as before, but got {outputs.shape[1]}"
             refuse(ValueError, f"For 'Accuracy.update', {text}")
         self._classes = outputs.shape[1]
         if self._type == "classification":
