@@ -33,8 +33,8 @@ def data(scale: float = 2.0) -> Any:
     return dataset.NumpySlicesDataset(rows, shuffle=False).batch(2)
 
 
-def model(rate: Any = 0.1) -> Model:
-    net = nn.Dense(3, 1, weight_init="ones", bias_init="zeros")
+def model(rate: Any = 0.1, weights: str = "ones") -> Model:
+    net = nn.Dense(3, 1, weight_init=weights, bias_init="zeros")
     return Model(net, nn.MSELoss(), nn.SGD(net.trainable_params(), rate), metrics={"mae", "loss"})
 
 
@@ -137,5 +137,15 @@ def test_all_ranks_stop_at_the_mean_of_their_metrics() -> int:
     rates = Rates()
     stopping = train.EarlyStopping("mae", patience=1, mode="max")
     model().fit(5, data(), data(2.0 + get_rank()), callbacks=[stopping, rates])
+    ms.reset_auto_parallel_context()
+    return len(rates.seen)
+
+
+@each_of(2, gives=[3, 3])
+def test_metric_that_is_zero_on_one_rank_counts() -> int:
+    ms.set_auto_parallel_context(parallel_mode="data_parallel", gradients_mean=True)
+    rates = Rates()
+    stopping = train.EarlyStopping("mae", patience=2, mode="min")
+    model(0.0, "zeros").fit(5, data(0.0), data(float(get_rank())), callbacks=[stopping, rates])
     ms.reset_auto_parallel_context()
     return len(rates.seen)

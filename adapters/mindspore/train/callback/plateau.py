@@ -56,12 +56,12 @@ class _Following(Callback):
         if found is None:
             known = sorted({"loss", *results})
             warning(f"{type(self).__name__} needs {self.monitor}, which is not available. Available are: {known}")
-        elif np.ndim(found):
+            return None
+        if np.ndim(found):
             refuse(ValueError, f"{type(self).__name__}: the monitored value should be a scalar, but got {found}")
-        alone = get_auto_parallel_context("parallel_mode") == ParallelMode.STAND_ALONE or get_group_size() == 1
-        if not found or alone:
-            return float(found) if found else None
-        total: Any = comm_func.all_reduce(Tensor(float(found)))[0]
+        if get_auto_parallel_context("parallel_mode") == ParallelMode.STAND_ALONE or get_group_size() == 1:
+            return float(found)
+        total: Any = comm_func.all_reduce(Tensor(float(found)))[0]  # also if it is 0, which MindSpore takes for none
         return float(total) / get_group_size()
 
 
