@@ -101,8 +101,8 @@ def _require_variables(gradient: Callable[..., Any]) -> None:
     kinds = {name: parameter.kind for name, parameter in signature(gradient).parameters.items()}
     if "variables" not in kinds and Parameter.VAR_KEYWORD not in kinds.values():
         raise ArgumentTypeError(
-            "If using @custom_gradient with a function that uses variables, then grad_fn must accept a 'variables' "
-            "keyword argument."
+            "custom_gradient: the function reads variables, so the function of its gradients must accept a 'variables' "
+            "keyword argument"
         )
 
 
@@ -112,10 +112,13 @@ def _all_gradients(gradient: Callable[..., Any], count: int, variables: list[Any
     several = list(found) if isinstance(found, list | tuple) else [found]
     if len(several) != count:
         raise ArgumentValueError(
-            f"custom_gradient function expected to return {count} gradients, but returned {len(several)} instead."
+            f"custom_gradient: {len(several)} gradients were returned, should be one for each of {count} arguments"
         )
     if len(of_variables) != len(variables):
-        raise ArgumentValueError("Must return gradient for each variable from @custom_gradient grad_fn.")
+        raise ArgumentValueError(
+            f"custom_gradient: {len(of_variables)} gradients of variables were returned, should be one for each of "
+            f"{len(variables)} variables"
+        )
     return [*several, *of_variables]
 
 

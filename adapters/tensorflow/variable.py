@@ -165,7 +165,9 @@ class Variable(Operators, Rows, metaclass=_Creation):
         Raises:
             RuntimeError: always.
         """
-        raise also(CollshimError, RuntimeError)("This property is not supported when eager execution is enabled.")
+        raise also(CollshimError, RuntimeError)(
+            "initial_value is not supported when eager execution is enabled: keep the value that you passed"
+        )
 
     @property
     def initializer(self) -> None:
