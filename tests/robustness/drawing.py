@@ -103,7 +103,7 @@ def bad_calls(draw: st.DrawFn, name: str, place: int, transport: str) -> Bad:
         draw(st.sampled_from(["all", "turned"])) if spelling.groups else "all",
         draw(st.integers(0, SIZE - 1)),
         draw(st.integers(1, 50)),
-        draw(st.sampled_from(["torch", "numpy"])),
+        draw(st.sampled_from(surface.array_kinds)),
     )
     way = draw(st.sampled_from(_ways(surface, spelling, transport)))
     if way == "state":

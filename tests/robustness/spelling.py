@@ -83,12 +83,14 @@ class Surface(NamedTuple):
             "turned", all ranks in another order, and "destroyed".
         states: keys of ``states.STATES`` in which every call of the surface is bad.
         threads_states: those that are bad if ranks are threads.
+        array_kinds: the kinds of arrays that the surface returns if they are passed.
     """
 
     enter: Callable[[World], Mapping[str, tuple[tuple[int, ...], Any]]]
     spellings: Sequence[Spelling]
     states: tuple[str, ...] = ()
     threads_states: tuple[str, ...] = ()
+    array_kinds: tuple[str, ...] = ("torch", "numpy")
 
 
 def _equal(got: Any, wanted: Any) -> bool:

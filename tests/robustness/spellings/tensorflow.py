@@ -97,6 +97,7 @@ SURFACE = Surface(
             call=lambda h, arguments: _of_strategy("reduce_to")(h._replace(group=_Extended(h.group)), arguments),
         ),
     ),
+    array_kinds=("torch",),
 )
 
 
