@@ -133,7 +133,7 @@ def get_grad(gradients: Any, identifier: Any) -> Any:
         TypeError: ``identifier`` is neither an int nor a Parameter.
     """
     if not isinstance(identifier, int | Parameter):
-        refuse(TypeError, f"For `get_grad`, the `x` should be an integer or a Parameter, but got {identifier!r}")
+        refuse(TypeError, f"get_grad: identifier is {identifier!r}, should be an int or a Parameter")
     wanted = identifier.name if isinstance(identifier, Parameter) else identifier
     for key, gradient in _with_ids(gradients):
         if type(key) is type(wanted) and key == wanted:
@@ -222,7 +222,7 @@ def _outputs(result: Any, has_aux: bool) -> list[torch.Tensor]:
         )
     for each in _leaves(result):
         if not isinstance(each, torch.Tensor):
-            refuse(RuntimeError, f"With has_aux, all outputs should be tensors, but got {type(each).__name__}")
+            refuse(RuntimeError, f"with has_aux, all outputs should be tensors, but got {type(each).__name__}")
     return list(_leaves(result[0]))
 
 

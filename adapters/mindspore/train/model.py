@@ -23,7 +23,7 @@ from collshim.mindspore.train.metrics.metrics import Loss, get_metrics
 
 __all__ = ["Model"]
 _ONLY_IN_TRAINING = {*_OWN_CALLBACKS} - {"TimeMonitor"}
-"""The names of the callbacks that ``fit`` does not call while it evaluates."""
+"""The names of the callbacks that ``fit`` does not call while it evaluates; MindSpore looks at the name too."""
 _DIVIDED = (ParallelMode.DATA_PARALLEL, ParallelMode.HYBRID_PARALLEL)
 
 

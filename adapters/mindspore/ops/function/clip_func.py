@@ -77,9 +77,10 @@ def clip_by_global_norm(x: Any, clip_norm: float = 1.0, use_norm: Any = None) ->
     parts = list(x) if isinstance(x, list | tuple) else [x]
     if not all(isinstance(each, torch.Tensor) for each in parts):
         refuse(TypeError, f"For 'clip_by_global_norm', 'x' must be a tensor, or a list or tuple of them, but got {x!r}")
-    if not parts or clip_norm <= 0:
-        text = f"should be tensors and above 0, but got {len(parts)} tensors and {clip_norm}"
-        refuse(ValueError, f"For 'clip_by_global_norm', 'x' and 'clip_norm' {text}")
+    if not parts:
+        refuse(ValueError, "For 'clip_by_global_norm', there should be at least one tensor, but got 0")
+    if clip_norm <= 0:
+        refuse(ValueError, f"For 'clip_by_global_norm', 'clip_norm' should be above 0, but got {clip_norm}")
     norm = torch.sqrt(torch.stack([torch.sum(torch.square(each.float())) for each in parts]).sum())
     bound = torch.maximum(norm, torch.tensor(float(clip_norm)))
     scaled = tuple(cast(Tensor, wrap((each * clip_norm / bound).to(each.dtype))) for each in parts)
