@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import os
 import traceback
+from pathlib import Path
 from types import TracebackType
 
 from collshim.calls.site import NOT_A_USERS, OWN, Caller, is_a_users, place
@@ -12,6 +13,9 @@ from collshim.errors import FULL, CollshimError
 
 _MOST = 3
 """The number of lines that locate a failure: the innermost lines and the outermost one."""
+
+_IMPORTS = f"{Path(__file__).parent.parent / 'standing_in'}{os.sep}"
+"""The folder of the functions that replace Python's imports: if a program's import fails, theirs is the last frame."""
 
 
 def without_library(error: BaseException) -> BaseException:
@@ -59,7 +63,8 @@ def traceback_of(error: BaseException) -> str:
 
 def _ends_in_library(error: BaseException) -> bool:
     frames = traceback.extract_tb(error.__traceback__)
-    return bool(frames) and frames[-1].filename.startswith(OWN)
+    last = frames[-1].filename if frames else ""
+    return last.startswith(OWN) and not last.startswith(_IMPORTS)
 
 
 def lines_of(error: BaseException) -> list[str]:

@@ -81,6 +81,15 @@ def test_error_of_collshim_needs_no_such_line(tmp_path: Path) -> None:
     assert "raised inside" not in _run(tmp_path, MISTAKE).errors
 
 
+@pytest.mark.parametrize("source", ["import missing_module", "import torch, missing_module", "import broken"])
+def test_failed_import_of_the_program_needs_no_such_line(tmp_path: Path, source: str) -> None:
+    (tmp_path / "broken.py").write_text("def (", encoding="utf-8")
+    seen = _run(tmp_path, source, "--as", "torch")
+    assert seen.code == 1, seen
+    assert "Error: " in seen.errors
+    assert "raised inside" not in seen.errors
+
+
 def test_ignored_interrupt_stays_ignored(tmp_path: Path) -> None:
     """A shell without job control starts what it puts into the background so."""
     (tmp_path / "script.py").write_text("print('here')", encoding="utf-8")
