@@ -81,7 +81,13 @@ def _module(path: str) -> Any:
     except MissingNameError as error:
         return Missing(path, _advice(error))
     except (ImportError, ValueError) as error:  # ValueError: torch has modules without a spec
-        return Missing(path, str(error))
+        return None if _lacks_package(error) else Missing(path, str(error))
+
+
+def _lacks_package(error: Exception) -> bool:
+    """Return whether a module exists, but imports a package that is not installed, as ``torch.utils.tensorboard``."""
+    name = getattr(error, "name", None)
+    return isinstance(error, ModuleNotFoundError) and name is not None and framework_of(name) is None
 
 
 def _member(owner: ModuleType | type, name: str, path: str) -> Any:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import torch
 
+from collshim.checking import adapters
 from collshim.checking.report import Report, check
 from tests.checking.conftest import Checked
 
@@ -108,6 +111,16 @@ def test_note_tells_what_to_use(name: str, checked: Checked) -> None:
 def test_name_that_keras_lacks_is_not_the_adapters_fault(checked: Checked) -> None:
     missing = checked("import tensorflow as tf\ntf.keras.layers.NoLayer\ntf.keras.no_name").names("missing")
     assert [use[0].note.lower() for use in missing.values()] == [f"keras {version('keras')} has no such name"] * 2
+
+
+def test_module_whose_own_imports_fail_is_not_missing(checked: Checked, monkeypatch: pytest.MonkeyPatch) -> None:
+    adapters.look_up.cache_clear()
+    monkeypatch.delattr(torch.utils, "tensorboard", raising=False)
+    for name in ("torch.utils.tensorboard", "collshim.torch.utils.tensorboard"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    found = checked("from torch.utils.tensorboard import SummaryWriter\nimport torch.utils.no_name\nSummaryWriter()")
+    assert list(found.names("missing")) == ["torch.utils.no_name"]
 
 
 def test_star_import_gives_the_adapters_names(checked: Checked) -> None:
