@@ -119,7 +119,8 @@ def test_module_whose_own_imports_fail_is_not_missing(checked: Checked, monkeypa
     for name in ("torch.utils.tensorboard", "collshim.torch.utils.tensorboard"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setitem(sys.modules, "tensorboard", None)
-    found = checked("from torch.utils.tensorboard import SummaryWriter\nimport torch.utils.no_name\nSummaryWriter()")
+    source = "import torch.distributed\nimport torch.utils.no_name\nfrom torch.utils.tensorboard import SummaryWriter"
+    found = checked(source)
     assert list(found.names("missing")) == ["torch.utils.no_name"]
 
 
