@@ -7,6 +7,7 @@ import functools
 import multiprocessing
 import os
 import pickle
+import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Connection, wait
@@ -16,8 +17,17 @@ from typing import Any, NamedTuple
 import torch
 
 from collshim.adapting import devices
+from collshim.calls.frames import lines_of
 from collshim.environment import forget
-from collshim.errors import ArgumentTypeError, ArgumentValueError, PeerError, WorldError, also, text_of
+from collshim.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    MissingNameError,
+    PeerError,
+    WorldError,
+    also,
+    text_of,
+)
 from collshim.megengine.distributed._membership import joined
 from collshim.megengine.distributed._start import start
 from collshim.megengine.distributed.server import Server
@@ -49,6 +59,7 @@ class launcher:
     Raises:
         AssertionError: ``rank_start`` is passed without ``port``. The call raises it, as ``subprocess 1 exit with code
             1``, if a process ended with a non-zero exit code, which ends the other processes.
+        AttributeError: the call raises it if the function uses a name that collshim lacks.
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
@@ -122,7 +133,12 @@ class launcher:
         start(*place, self.backend, self.device_type, turn=self._calls)
         joined().machine_ranks = tuple(range(self.rank_start, self.rank_start + self.n_gpus))
         os.environ["NCCL_LAUNCH_MODE"] = "PARALLEL"
-        end.send_bytes(_pickled(rank, self.func(*args, **kwargs)))
+        try:
+            result = _pickled(rank, self.func(*args, **kwargs))
+        except MissingNameError as error:
+            end.send_bytes(pickle.dumps(_Missing(str(error), lines_of(error)[:1])))
+            sys.exit(1)
+        end.send_bytes(result)
         _await_leave(end)
 
 
@@ -133,6 +149,13 @@ def _devices() -> int:
     """Return the number of GPUs, real or pretended; if there is at most one, the number of cores."""
     count = devices.count()
     return count if count > 1 else torch.cuda.device_count() or os.cpu_count() or 1
+
+
+class _Missing(NamedTuple):
+    """A name that the adapter lacks, on every rank alike, and the line that uses it; the call raises it once."""
+
+    text: str
+    lines: Sequence[str]
 
 
 class _Child(NamedTuple):
@@ -165,12 +188,18 @@ def _results(children: Sequence[_Child]) -> list[Any]:
 
 def _result(child: _Child, children: Sequence[_Child]) -> Any:
     try:
-        return pickle.loads(child.end_of_pipe.recv_bytes())
+        result = pickle.loads(child.end_of_pipe.recv_bytes())
+        if not isinstance(result, _Missing):
+            return result
     except (EOFError, ConnectionError):
-        child.process.join()
+        result = None
+    child.process.join()
     if child.process.exitcode != 0:
         for other in children:
             other.process.terminate()
+        if result is not None:
+            line = "".join(f" ({line})" for line in result.lines)
+            raise also(MissingNameError, AttributeError)(f"{result.text}{line}")
         raise also(PeerError, AssertionError)(f"subprocess {child.rank} exit with code {child.process.exitcode}")
     warnings.warn(f"launcher: subprocess {child.rank} exited before its function returned", stacklevel=4)
     return None

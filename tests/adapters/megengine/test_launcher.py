@@ -80,6 +80,17 @@ def test_failure_ends_other_ranks_and_shows_exit_code() -> None:
     assert isinstance(caught.value, collshim.PeerError)
 
 
+def lacks_a_name() -> Any:
+    return mge.module.NoModule
+
+
+def test_missing_name_is_raised_once(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(AttributeError, match=r"no attribute 'NoModule'.*\(test_launcher.py:\d+: return mge") as caught:
+        launcher(lacks_a_name, n_gpus=2)()
+    assert isinstance(caught.value, collshim.MissingNameError)
+    assert capfd.readouterr().err == ""
+
+
 def test_exit_with_code_0_returns_none() -> None:
     with pytest.warns(UserWarning, match="subprocess 0 exited before its function returned"):
         assert launcher(exits, n_gpus=2)(0) == [None, "x"]
