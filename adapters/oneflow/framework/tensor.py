@@ -106,6 +106,10 @@ class Tensor(Forms):
             facts.append("requires_grad=True")
         return f"{numbers}, {', '.join(facts)})"
 
+    def __format__(self, format_spec: str) -> str:
+        """Format a tensor without dimensions like a number of Python."""
+        return format(self.item(), format_spec) if self.dim() == 0 else super().__format__(format_spec)
+
     def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
         """Return the values as a NumPy array, even if the tensor requires a gradient; CPU memory is shared."""
         with torch._C.DisableTorchFunctionSubclass():

@@ -137,7 +137,7 @@ def state(directory: Any, latest_filename: str | None = None) -> CheckpointState
     if not path.is_file():
         return None
     found = re.findall(r'^(\w+): "(.*)"$', path.read_text(encoding="utf-8"), re.MULTILINE)
-    paths = [str(Path(os.fspath(directory)) / value) for _, value in found]
+    paths = [os.path.join(os.fspath(directory), value) for _, value in found]
     kept = [one for (name, _), one in zip(found, paths, strict=True) if name.startswith("all_")]
     return CheckpointState(paths[0], kept) if paths else None
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from collshim.errors import ArgumentValueError
@@ -98,7 +97,7 @@ class CheckpointManager:
             return None
         self._checkpoint.save_counter.assign_add(1)
         number = int(self._checkpoint.save_counter if checkpoint_number is None else checkpoint_number)
-        prefix = self._checkpoint.write(str(Path(self._directory) / f"{self._name}-{number}"), options)
+        prefix = self._checkpoint.write(os.path.join(self._directory, f"{self._name}-{number}"), options)
         self._kept.pop(prefix, None)
         self._kept[prefix], self._latest = time.time(), prefix
         self._sweep()

@@ -92,7 +92,8 @@ def test_numpy_computes_from_the_left() -> None:
 
 
 def test_numbers_are_formatted() -> None:
-    assert f"{X.mean():.3f} {flow.tensor(3):.1f}" == "0.708 3.0"
+    assert f"{X.mean():.3f} {flow.tensor(3):.1f} {flow.tensor(0.25)} {flow.tensor(True)}" == "0.708 3.0 0.25 True"
+    assert f"{flow.tensor([0.5])}" == "tensor([0.5000], dtype=oneflow.float32)"
     with pytest.raises(TypeError, match="unsupported format string"):
         f"{X:.3f}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -259,3 +260,13 @@ def test_training_goes_on_where_it_was_saved(replicas: int, built: bool, tmp_pat
     assert int(optimizer.iterations) == 4
     for one, another in zip(found, wanted, strict=True):
         assert np.allclose(one, another, atol=1e-6)
+
+
+@pytest.mark.parametrize("folder", ["./d", "d", "./d/"])
+def test_paths_begin_with_the_folder_as_it_is_written(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    manager = tf.train.CheckpointManager(tf.train.Checkpoint(value=tf.Variable(1.0)), folder, max_to_keep=1)
+    saved = os.path.join(folder, "ckpt-1")
+    assert (manager.save(), manager.checkpoints, tf.train.latest_checkpoint(folder)) == (saved, [saved], saved)
