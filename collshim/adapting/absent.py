@@ -14,7 +14,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import NoReturn
 
-from collshim.adapting.replacements import is_listed, replacement
+from collshim.adapting.replacements import computes, is_listed, replacement
 from collshim.errors import MissingNameError, also
 from collshim.frameworks import FRAMEWORKS
 
@@ -22,7 +22,7 @@ _SHOWN = 3
 """The number of similar names that an error lists."""
 
 _LIKENESS = 0.75
-_TORCH = "compute it with torch"
+_TORCH, _NOTHING, _NOT_IN_TORCH = "compute it with torch", "collshim has nothing like it", "torch has no such name"
 
 _SAID: dict[str, str] = {}
 """By module, what to do about its missing names if ``replacements`` does not know them."""
@@ -82,11 +82,12 @@ def missing_module(name: str, instead: str = "") -> MissingNameError:
 
 def advice(module: str, name: str, instead: str = "", targets: Sequence[ModuleType] = ()) -> str:
     """Return what to do about a missing name; the arguments are those of ``missing_attribute``."""
-    framework = module.split(".")[1]
+    _, framework, *folders = module.split(".")
     entry = FRAMEWORKS[framework]
     parts = [instead] if instead else [*_meant(module, name, targets), _instead(module, name)]
     if not any(parts):
-        parts = [_TORCH]
+        is_torch = framework == "torch"  # its adapter passes other names on to torch
+        parts = [_NOT_IN_TORCH if is_torch else _TORCH if computes(framework, ".".join(folders)) else _NOTHING]
     if entry.patched and sys.version_info[:2] <= entry.last_python:
         parts.append(f"`collshim run --patch {framework}` runs {entry.title} {entry.patched} itself")
     return "; ".join(filter(None, (*parts, f"see docs/{framework}.md")))

@@ -20,6 +20,11 @@ _OLD = (
 )
 """Names of TensorFlow 1."""
 
+_OLD_OPTIMIZERS = (
+    *("train.Optimizer", "train.AdamOptimizer", "train.AdagradOptimizer", "train.GradientDescentOptimizer"),
+    *("train.MomentumOptimizer", "train.RMSPropOptimizer", "train.FtrlOptimizer"),
+)
+
 _MODULES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "mindspore": {
         "nn": ("torch.nn", "torch.optim"),
@@ -58,6 +63,14 @@ _MODULES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 }
 """The modules of torch and torchvision that correspond to each framework's modules."""
 
+_COMPUTING = frozenset(
+    ("functional", "linalg", "math", "mint", "module", "nn", "numpy", "ops", "optim", "optimizer", "random", "signal")
+)
+"""The modules whose functions and classes compute values, as torch's do."""
+
+_AT_TOP = frozenset(("oneflow", "tensorflow"))
+"""The frameworks that have such functions in the package itself."""
+
 NAMES: Mapping[str, Mapping[str, str]] = {
     "mindspore": {
         "nn.Conv2dTranspose": "torch.nn.ConvTranspose2d",
@@ -75,6 +88,7 @@ NAMES: Mapping[str, Mapping[str, str]] = {
         "profiler": "torch.profiler",
         "Profiler": "torch.profiler.profile",
         "export": "torch.export",
+        "load_distributed_checkpoint": "torch.distributed.checkpoint",
         "SummaryCollector": "torch.utils.tensorboard.SummaryWriter",
         "train.SummaryCollector": "torch.utils.tensorboard.SummaryWriter",
         "numpy": "numpy, or torch",
@@ -92,7 +106,9 @@ NAMES: Mapping[str, Mapping[str, str]] = {
         "distribute.experimental.coordinator": f"MultiWorkerMirroredStrategy, or {_DDP}",
         "distribute.experimental.PreemptionWatcher": "PreemptionCheckpointHandler, with a termination_watcher_fn",
         "estimator": "keras",
-        "train.Optimizer": "the optimizers of keras",
+        **dict.fromkeys(_OLD_OPTIMIZERS, "the optimizers of keras"),
+        "train.Saver": "tf.train.Checkpoint",
+        "signal": "torch.fft, or torch.stft",
         "train.SessionRunHook": "the callbacks of keras",
         "python": "public names: this module is TensorFlow's own",
         **dict.fromkeys(_OLD, "the names of TensorFlow 2"),
@@ -149,6 +165,12 @@ def replacement(framework: str, path: str) -> str:
 def is_listed(framework: str, path: str) -> bool:
     """Return whether this module has an entry for this very name."""
     return path in NAMES.get(framework, {})
+
+
+def computes(framework: str, module: str) -> bool:
+    """Return whether the names of a framework's module, such as ``nn.functional``, compute values."""
+    first, *others = module.split(".")
+    return (first in _COMPUTING or (not first and framework in _AT_TOP)) and "parallel" not in others
 
 
 def _counterpart(modules: tuple[str, ...], name: str) -> str:

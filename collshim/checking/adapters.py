@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+import torch
+
 from collshim.errors import MissingNameError
 from collshim.frameworks import FRAMEWORKS
 
@@ -52,7 +54,7 @@ def framework_of(name: str) -> tuple[str, str] | None:
 def look_up(name: str) -> Any:
     """Return the adapter's object for a framework's dotted name, which may be a member of a class, or a ``Missing``.
 
-    Attributes of other objects are not looked up; the object itself is returned.
+    Attributes of other objects, except dtypes, are not looked up; the object itself is returned.
     """
     found = _by_attributes(name)
     if isinstance(found, Missing):  # a module and a function may have the same name, such as megengine.tensor
@@ -67,6 +69,8 @@ def _by_attributes(name: str) -> Any:
     parts = name.split(".")
     for number, part in enumerate(parts):
         path = ".".join(parts[: number + 1])
+        if isinstance(found, torch.dtype) and not hasattr(found, part):
+            return Missing(path, f"use tf.as_dtype(x).{part}" if parts[0] == "tensorflow" else "")
         if number and not isinstance(found, ModuleType | type):
             return found
         found = _module(path) if number == 0 else _member(found, part, path)

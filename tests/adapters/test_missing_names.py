@@ -57,6 +57,11 @@ def test_every_module_refuses_in_the_same_form(framework: str) -> None:
         ("tensorflow.distribute", "ParameterServerStrategy", "use MultiWorkerMirroredStrategy, or "),
         ("oneflow.nn", "FusedMLP", "build it from flow.nn.Linear and flow.nn.ReLU"),
         ("tensorflow", "quantization", "compute it with torch"),
+        ("tensorflow.train", "Saver", "use tf.train.Checkpoint"),
+        ("tensorflow.distribute", "zzz", "collshim has nothing like it"),
+        ("oneflow.nn", "zzz", "compute it with torch"),
+        ("oneflow.nn.parallel", "FullyShardedDataParallel", "collshim has nothing like it"),
+        ("mindspore", "set_algo_parameters", "collshim has nothing like it"),
         ("tensorflow.raw_ops", "CollectivePermute", "only the collectives are here: use tf's own functions"),
     ],
 )

@@ -92,12 +92,13 @@ def test_name_that_a_program_only_changes_is_missing(checked: Checked) -> None:
 
 
 NOTES = {
-    "train.experimental": "tf.keras has optimizers and averages",  # not tf.experimental
+    "train.experimental": "collshim has nothing like it",  # not tf.experimental
     "test.Benchmark": "use unittest and numpy.testing",
     "audio": "use torchaudio",  # no other name resembles it
     "assign": "use the variable's method",
     "Graph": "use functions, which run at once",  # torch.Graph is something else
     "data.Dataset.no_method": "the adapter has no such name",
+    "float32.as_numpy_dtype": "use tf.as_dtype(x).as_numpy_dtype",  # the adapter's dtypes are torch's
 }
 
 

@@ -16,7 +16,7 @@ import torch
 from torch.nn import functional
 
 from collshim import world
-from collshim.errors import ArgumentError, also
+from collshim.errors import ArgumentError, ArgumentTypeError, also
 from collshim.oneflow.framework import parts
 from collshim.oneflow.framework.calls import Call, globals_in, is_global, require_sum_after
 from collshim.oneflow.framework.conversions import part_here, whole_of_all
@@ -289,13 +289,13 @@ def spread(whole: torch.Tensor, placement: Any, sbp: Any, device: Any = None) ->
     """Return a new global tensor with the whole values of the placement's first rank; all ranks must call this.
 
     Raises:
-        AssertionError: ``placement`` or ``sbp`` is None, or ``device`` is not None.
+        AssertionError: ``placement`` or ``sbp`` is None, or ``device`` is not None. It is also a TypeError, which
+            OneFlow raises in ``eye``, ``tensor`` and others.
     """
     if placement is None or sbp is None or device is not None:
         given = f"placement: {placement}, sbp: {sbp}, device: {device}"
         text = f"{given}: should be a placement and an sbp, without a device"
-
-        raise also(ArgumentError, AssertionError)(text + world.place())
+        raise also(ArgumentTypeError, AssertionError)(text + world.place())
     layouts, first = layouts_of(sbp, placement, AssertionError), int(placement.ranks.reshape(-1)[0])
     values = plain(whole.detach()).contiguous()
     comm = world.current().communicator

@@ -62,5 +62,4 @@ __all__ = [
 ]
 
 
-_INSTEAD = "strategies for parameter servers exist only in TensorFlow"
-__getattr__ = saying(__name__, _INSTEAD)
+__getattr__ = saying(__name__)

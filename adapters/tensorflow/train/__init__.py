@@ -119,4 +119,4 @@ def _prefix(path: Any) -> str:
     return files.latest(path) or os.fspath(path)
 
 
-__getattr__ = saying(__name__, "tf.keras has optimizers and averages")
+__getattr__ = saying(__name__)

@@ -153,7 +153,7 @@ _MODULES = {
     "PreemptionCheckpointHandler": "collshim.tensorflow.distribute.failure_handling",
     "TerminationConfig": "collshim.tensorflow.distribute.failure_handling",
 }
-_absent = saying(__name__, "strategies for parameter servers exist only in TensorFlow")
+_absent = saying(__name__)
 
 
 def __getattr__(name: str) -> Any:
