@@ -9,7 +9,7 @@ import re
 import sys
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -151,7 +151,7 @@ def result_of(function: Any) -> Any:
         return Instance(function)
     if isinstance(function, Instance):
         return None
-    if function is None:
+    if function is None or not isinstance(function, Hashable):  # methods of some C++ classes have no hash
         return None
     return _instance(_hints(function).get("return"), function)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -100,6 +101,14 @@ def check(scripts: Sequence[Path], framework: str = "") -> Report:
     files, unreadable = load(scripts)
     if not files and not unreadable:
         raise ArgumentValueError(f"check: there is no Python file in {', '.join(map(str, scripts))}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # deprecated names warn when they are looked up
+        return _report_on(scripts, files, unreadable, framework)
+
+
+def _report_on(
+    scripts: Sequence[Path], files: Sequence[File], unreadable: Sequence[Unreadable], framework: str
+) -> Report:
     program = Program(files)
     users = (file for file in program.files if uses_framework(file))
     found = [use for file in users for use in of_distributed(uses(file, program.values[file]))]

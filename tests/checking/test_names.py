@@ -125,6 +125,15 @@ def test_module_whose_own_imports_fail_is_not_missing(checked: Checked, monkeypa
     assert list(found.names("missing")) == ["torch.utils.no_name"]
 
 
+@pytest.mark.parametrize("name", ["TCPStore.get(None, 'key').decode()", "reduce_op.SUM"])
+def test_methods_of_c_classes_and_deprecated_names_are_looked_up(
+    name: str, checked: Checked, recwarn: pytest.WarningsRecorder
+) -> None:
+    adapters.look_up.cache_clear()
+    found = checked(f"import torch.distributed as dist\ndist.{name}")
+    assert (list(found.names("missing")), len(recwarn)) == ([], 0)
+
+
 def test_star_import_gives_the_adapters_names(checked: Checked) -> None:
     found = checked("from mindspore import *\nset_seed(1)\nprint(Tensor)")
     assert "mindspore.Tensor" in found.names("supported")
