@@ -1,0 +1,203 @@
+"""Programs with a mistake that ``collshim check`` finds, and similar programs without one."""
+
+from __future__ import annotations
+
+TORCH = """\
+import os
+import sys
+import torch
+import torch.distributed as dist
+from torch.distributed import ReduceOp
+
+rank, world_size = dist.get_rank(), dist.get_world_size()
+"""
+MINDSPORE = """\
+import mindspore as ms
+from mindspore import Tensor, mint, nn, ops
+from mindspore.communication import comm_func, get_group_size, get_rank
+from mindspore.mint import distributed as mdist
+"""
+WORKERS = """\
+import json
+import os
+import tensorflow as tf
+
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+resolver = strategy.cluster_resolver
+task_type, task_id = resolver.task_type, resolver.task_id
+"""
+OTHERS = """\
+import megengine.distributed as mdist
+import megengine.functional as F
+import oneflow as flow
+import tensorflow as tf
+"""
+NET = """\
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.reduce = ops.AllReduce()
+
+    def construct(self, x):
+        {line}
+"""
+
+# The rule, the imports, and a program with one mistake, on the line that ends in "# here".
+WRONG = {
+    "a barrier of rank 0": ("rank-branch", TORCH, "if rank == 0:\n    dist.barrier()  # here"),
+    "a call's result": ("rank-branch", TORCH, "if dist.get_rank() == 0:\n    dist.all_reduce(x)  # here"),
+    "an environment variable": (
+        "rank-branch",
+        TORCH,
+        "if int(os.environ['RANK']) == 0:\n    dist.broadcast(x, 0)  # here",
+    ),
+    "an attribute": (
+        "rank-branch",
+        TORCH,
+        "def f(self):\n    if self.local_rank == 0:\n        dist.barrier()  # here",
+    ),
+    "a negation": ("rank-branch", TORCH, "if not rank:\n    dist.barrier()  # here"),
+    "a part of a tuple": (
+        "rank-branch",
+        TORCH,
+        "def f():\n    size, own_rank = sizes()\n    if own_rank == 0:\n        dist.barrier()  # here",
+    ),
+    "a function that asks": ("rank-branch", TORCH, "if is_main_process():\n    dist.barrier()  # here"),
+    "one more than the others": (
+        "rank-branch",
+        TORCH,
+        "if rank == 0:\n    dist.barrier()\n    dist.all_reduce(x)  # here\nelse:\n    dist.barrier()",
+    ),
+    "a return before": (
+        "rank-branch",
+        TORCH,
+        "def f():\n    if rank != 0:\n        return\n    dist.barrier()  # here",
+    ),
+    "a continue before": (
+        "rank-branch",
+        TORCH,
+        "for x in xs:\n    if rank != 0:\n        continue\n    dist.all_reduce(x)  # here",
+    ),
+    "a function that calls one": (
+        "rank-branch",
+        TORCH,
+        "def sync(x):\n    dist.all_reduce(x)\nif rank == 0:\n    sync(x)  # here",
+    ),
+    "objects": ("rank-branch", TORCH, "if rank > 0:\n    dist.broadcast_object_list(x)  # here"),
+    "a new group": ("rank-branch", TORCH, "if rank < 2:\n    g = dist.new_group([0, 1])  # here"),
+    "MindSpore's primitive": (
+        "rank-branch",
+        MINDSPORE,
+        NET.format(line="if get_rank() == 0:\n            return self.reduce(x)  # here\n        return x"),
+    ),
+    "OneFlow": ("rank-branch", OTHERS, "if flow.env.get_rank() == 0:\n    flow.comm.all_reduce(x)  # here"),
+    "MegEngine": ("rank-branch", OTHERS, "if mdist.get_rank() == 0:\n    F.distributed.all_reduce_sum(x)  # here"),
+    "a loop over the rank": ("rank-loop", TORCH, "for i in range(rank):\n    dist.all_reduce(x)  # here"),
+    "two orders": (
+        "branch-order",
+        TORCH,
+        "if rank == 0:  # here\n    dist.broadcast(x, 0)\n    dist.all_reduce(x)\nelse:\n    dist.all_reduce(x)\n"
+        "    dist.broadcast(x, 0)",
+    ),
+    "torch's result": ("in-place-result", TORCH, "y = dist.all_reduce(x)  # here\nprint(y + 1)"),
+    "torch's result, computed with": ("in-place-result", TORCH, "y = dist.all_reduce(x) / 2  # here"),
+    "a wait on None": ("in-place-result", TORCH, "dist.all_reduce(x).wait()  # here"),
+    "torch's result, passed on": ("in-place-result", TORCH, "print(dist.all_reduce(x))  # here"),
+    "OneFlow's result": ("in-place-result", OTHERS, "y = flow.comm.all_reduce(x)  # here\nprint(y)"),
+    "mint's result": ("in-place-result", MINDSPORE, "y = mdist.all_reduce(x)  # here\nprint(y.sum())"),
+    "a pair": ("pair-as-tensor", MINDSPORE, "y = comm_func.all_reduce(x)  # here\nprint(y.asnumpy())"),
+    "a pair, computed with": ("pair-as-tensor", MINDSPORE, "y = comm_func.all_reduce(x) / 2  # here"),
+    "a pair's attribute": ("pair-as-tensor", MINDSPORE, "print(comm_func.all_gather_into_tensor(x).shape)  # here"),
+    "a tensor as option": (
+        "tensor-to-primitive",
+        MINDSPORE,
+        NET.format(line="return ops.AllReduce(x)  # here"),
+    ),
+    "a made tensor as option": ("tensor-to-primitive", MINDSPORE, "t = Tensor([1.0])\ny = ops.AllReduce(t)  # here"),
+    "a reduced loss": (
+        "cut-gradient",
+        TORCH,
+        "def step(model, x):\n    loss = model(x)\n    dist.all_reduce(loss)  # here\n    loss = loss / world_size\n"
+        "    loss.backward()",
+    ),
+    "a gathered embedding": (
+        "cut-gradient",
+        TORCH,
+        "def step(model, x):\n    features = model(x)\n    dist.all_reduce(features)  # here\n"
+        "    total = (features * features).sum()\n    total.backward()",
+    ),
+    "a mean divided": (
+        "mean-divided",
+        TORCH,
+        "dist.all_reduce(x, op=ReduceOp.AVG)\nx /= dist.get_world_size()  # here",
+    ),
+    "a mean divided by a method": (
+        "mean-divided",
+        TORCH,
+        "dist.all_reduce(x, dist.ReduceOp.AVG)\nx.div_(world_size)  # here",
+    ),
+    "TensorFlow's mean": (
+        "mean-divided",
+        OTHERS,
+        "strategy = tf.distribute.MirroredStrategy()\ndef f(x):\n"
+        "    context = tf.distribute.get_replica_context()\n"
+        "    total = context.all_reduce('MEAN', x)\n    return total / strategy.num_replicas_in_sync  # here",
+    ),
+}
+
+# The imports, and a program without a mistake.
+RIGHT = {
+    "prints of rank 0": (TORCH, "dist.all_reduce(x)\nif rank == 0:\n    print(x)"),
+    "both branches": (TORCH, "if rank == 0:\n    dist.broadcast(x, 0)\nelse:\n    dist.broadcast(y, 0)"),
+    "the first rank goes ahead": (
+        TORCH,
+        "if local_rank not in (-1, 0):\n    dist.barrier()\ndownload()\nif local_rank == 0:\n    dist.barrier()",
+    ),
+    "a barrier in a return": (
+        TORCH,
+        "def f():\n    if rank != 0:\n        dist.barrier()\n        return\n    download()\n    dist.barrier()",
+    ),
+    "whether it is distributed": (TORCH, "if rank != -1:\n    dist.barrier()\nif local_rank >= 0:\n    dist.barrier()"),
+    "whether it is distributed, by None": (TORCH, "if rank is not None:\n    dist.barrier()"),
+    "the number of ranks, beside the rank": (
+        TORCH,
+        "def f():\n    size, own_rank = get_size_and_rank()\n    if size > 1:\n        dist.barrier()",
+    ),
+    "the number of ranks": (TORCH, "if world_size > 1:\n    dist.all_reduce(x)"),
+    "a group's members": (TORCH, "if rank in (0, 1):\n    dist.all_reduce(x, group=pair)"),
+    "messages": (TORCH, "if rank == 0:\n    dist.send(x, 1)\nelse:\n    dist.recv(x, 0)"),
+    "an error": (TORCH, "if rank > 7:\n    raise ValueError('too many')\ndist.barrier()"),
+    "a definition": (TORCH, "if rank == 0:\n    def hook(x):\n        dist.all_reduce(x)"),
+    "an unknown function": (TORCH, "if rank == 0:\n    dist.barrier()\nelse:\n    self.synchronize()"),
+    "a handle": (TORCH, "work = dist.all_reduce(x, async_op=True)\nwork.wait()"),
+    "a handle at times": (TORCH, "work = dist.all_reduce(x, async_op=overlap)\nif work:\n    work.wait()"),
+    "a list of calls": (TORCH, "[dist.all_reduce(x) for x in xs]"),
+    "the last call of a function": (TORCH, "def f(x):\n    return dist.all_reduce(x)"),
+    "an unpacked pair": (MINDSPORE, "y, _ = comm_func.all_reduce(x)\nprint(y.asnumpy())"),
+    "a pair's first": (MINDSPORE, "y = comm_func.all_reduce(x)[0]\nprint(y.asnumpy())"),
+    "a pair, taken apart later": (MINDSPORE, "y = comm_func.all_reduce(x)\nprint(y[0].asnumpy())"),
+    "a result without a handle": (MINDSPORE, "y = comm_func.broadcast(x, 0)\nprint(y.asnumpy())"),
+    "a primitive's option": (MINDSPORE, "reduce = ops.AllReduce(ops.ReduceOp.SUM)\ny = reduce(x)"),
+    "a primitive, made and called": (MINDSPORE, NET.format(line="return ops.AllReduce()(x)")),
+    "a detached loss": (
+        TORCH,
+        "def step(model, x):\n    loss = model(x)\n    shown = loss.detach()\n    dist.all_reduce(shown)\n"
+        "    loss.backward()",
+    ),
+    "a loss, reduced after": (
+        TORCH,
+        "def step(model, x):\n    loss = model(x)\n    loss.backward()\n    dist.all_reduce(loss)",
+    ),
+    "a loss, reduced without gradients": (
+        TORCH,
+        "def step(model, x):\n    loss = model(x)\n    with torch.no_grad():\n        dist.all_reduce(loss)\n"
+        "    loss.backward()",
+    ),
+    "a count in the divisor": (
+        TORCH,
+        "def step(model, x, mask):\n    count = mask.sum()\n    dist.all_reduce(count)\n"
+        "    loss = model(x).sum() / count\n    loss.backward()",
+    ),
+    "a sum divided": (TORCH, "dist.all_reduce(x)\nx /= world_size"),
+    "a mean, divided by another number": (TORCH, "dist.all_reduce(x, op=ReduceOp.AVG)\nx /= steps"),
+}
