@@ -16,7 +16,8 @@ from collshim.checking.values import Values
 from collshim.frameworks import FRAMEWORKS
 
 Place = Literal["argument", "pair", "returned"]
-_MADE_BY_ALL = ("torch.distributed.new_group",)
+_MADE_BY_ALL = ("torch.distributed.new_group", "tensorflow.distribute.ReplicaContext.merge_call")
+_OF_ONE_PROCESS = ("MirroredStrategy", "OneDeviceStrategy", "CentralStorageStrategy")
 _GROUPS = ("group", "process_group")
 _WORLD = ("None", "WORLD", "hccl_world_group", "nccl_world_group", "mccl_world_group")
 
@@ -55,16 +56,18 @@ class Call:
         node: the call.
         collective: the function.
         arguments: its arguments by parameter name, as far as they are known.
+        is_local: whether it combines only the replicas of this process, as TensorFlow's ``MirroredStrategy`` does.
     """
 
     node: cst.Call
     collective: Collective
     arguments: Mapping[str, cst.BaseExpression]
+    is_local: bool = False
 
     def is_of_world(self) -> bool:
         """Return whether the group contains all ranks, as far as the source shows."""
         groups = [self.arguments[name] for name in _GROUPS if name in self.arguments]
-        return all(
+        return not self.is_local and all(
             _text(group).rpartition(".")[2].strip("\"'") in _WORLD or "WORLD" in _text(group) for group in groups
         )
 
@@ -86,7 +89,9 @@ def call_of(node: cst.Call, values: Values) -> Call | None:
     collective = _collective(function) or (_method(node.func, values) if isinstance(node.func, cst.Attribute) else None)
     if collective is None or (isinstance(function, type) and function in _primitives()):
         return None  # creating a primitive calls no collective
-    return Call(node, collective, arguments_of(node, function))
+    owner = values.of(node.func.value) if isinstance(node.func, cst.Attribute) else None
+    is_local = isinstance(owner, Instance) and owner.kind.__name__ in _OF_ONE_PROCESS
+    return Call(node, collective, arguments_of(node, function), is_local)
 
 
 def arguments_of(node: cst.Call, function: Any) -> dict[str, cst.BaseExpression]:
@@ -131,7 +136,7 @@ def _known() -> tuple[tuple[Any, Collective], ...]:
             if not spelling.collective.startswith("ring"):
                 place = _place(spelling)
                 found.append((adapters.look_up(spelling.path), Collective(spelling.path, spelling.collective, place)))
-    groups = [(adapters.look_up(path), Collective(path, "new_group", "returned")) for path in _MADE_BY_ALL]
+    groups = [(adapters.look_up(path), Collective(path, path.rpartition(".")[2], "returned")) for path in _MADE_BY_ALL]
     return (*found, *groups)
 
 

@@ -7,19 +7,27 @@ import re
 import libcst as cst
 import libcst.matchers as m
 
-from collshim.checking.adapters import framework_of
+from collshim.checking.adapters import Instance, framework_of
 from collshim.checking.files import dotted
 from collshim.checking.values import Values
 
 _NAME = re.compile(
     r"(?:^|_)(?:rank|rank_id|(?:local|global|node|world|dist|my|dp|tp|pp|cp|ep)_?rank)(?:_id)?$"
-    r"|^(?:is|am)_(?:main|master|chief|root|first|last|leader|rank_?zero|global_zero|local_(?:main|master))\w*$"
-    r"|^(?:on|is)_?rank_?(?:0|zero)$|^master_process$",
+    r"|^_?(?:is|am)_(?:main|master|chief|root|first|last|leader|rank_?zero|global_zero|local_(?:main|master))\w*$"
+    r"|^(?:on|is)_?rank_?(?:0|zero)$|^master_process$|^replica_id_in_sync_group$",
     re.IGNORECASE,
 )
 _FUNCTIONS = re.compile(r"\.(?:get_(?:\w+_)?rank|get_local_rank_id|get_group_rank_from_world_rank)$")
 _VARIABLES = {"RANK", "LOCAL_RANK", "RANK_ID", "DEVICE_ID", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK"}
 _DEEPEST = 4
+
+
+def _key(name: str) -> m.SubscriptElement:
+    return m.SubscriptElement(m.Index(m.SimpleString(m.MatchIfTrue(lambda text: text.strip("\"'") == name))))
+
+
+_TASK_INDEX = m.Subscript(m.Subscript(slice=[_key("task")]), [_key("index")])
+"""``config["task"]["index"]``, of the variable ``TF_CONFIG``."""
 
 
 def depends_on_rank(node: cst.BaseExpression, values: Values, depth: int = 0) -> bool:
@@ -28,27 +36,55 @@ def depends_on_rank(node: cst.BaseExpression, values: Values, depth: int = 0) ->
     ``rank is None``, ``rank == -1`` and ``rank >= 0`` ask whether the program is distributed at all: all ranks agree.
     """
     if isinstance(node, cst.Comparison):
-        return not _asks_whether_distributed(node) and _any_of(node.left, node, values, depth)
+        return not _asks_whether_distributed(node) and _compares_rank(node, values, depth)
     if isinstance(node, cst.Call):
-        called = dotted(node.func)
-        names = [name for name in map(framework_of, values.file.imported(node.func)) if name]
-        if any(_FUNCTIONS.search(name) for _, name in names) or _NAME.search(called.rpartition(".")[2]):
-            return True
-        return _reads_environment(node) or (
-            called in ("int", "bool", "not_") and any(depends_on_rank(one.value, values, depth) for one in node.args)
-        )
+        return _returns_rank(node, values, depth)
     if isinstance(node, cst.Subscript):
-        return _reads_environment(node)
+        return _reads_environment(node) or m.matches(node, _TASK_INDEX)
     if isinstance(node, cst.Name | cst.Attribute):
         return _is_rank(node, values, depth)
     if isinstance(node, cst.BooleanOperation | cst.BinaryOperation):
         return depends_on_rank(node.left, values, depth) or depends_on_rank(node.right, values, depth)
+    if isinstance(node, cst.IfExp):
+        return any(depends_on_rank(one, values, depth) for one in (node.test, node.body, node.orelse))
     return isinstance(node, cst.UnaryOperation) and depends_on_rank(node.expression, values, depth)
 
 
-def _any_of(left: cst.BaseExpression, node: cst.Comparison, values: Values, depth: int) -> bool:
-    others = [target.comparator for target in node.comparisons]
-    return any(depends_on_rank(one, values, depth) for one in (left, *others))
+def _compares_rank(node: cst.Comparison, values: Values, depth: int) -> bool:
+    sides = [node.left, *(target.comparator for target in node.comparisons)]
+    if any(isinstance(one, cst.SimpleString) and one.evaluated_value == "chief" for one in sides):
+        return any(_is_of_cluster(one, values) for one in sides)
+    return any(depends_on_rank(one, values, depth) for one in sides)
+
+
+def _returns_rank(node: cst.Call, values: Values, depth: int) -> bool:
+    """Return whether a call asks for the rank, reads it from the environment, or calls a function that does."""
+    called = dotted(node.func)
+    names = [name for name in map(framework_of, values.file.imported(node.func)) if name]
+    if any(_FUNCTIONS.search(name) for _, name in names) or _NAME.search(called.rpartition(".")[2]):
+        return True
+    if _reads_environment(node):
+        return True
+    if called in ("int", "bool", "not_"):
+        return any(depends_on_rank(one.value, values, depth) for one in node.args)
+    return depth < _DEEPEST and any(depends_on_rank(one, values, depth + 1) for one in values.returned(node))
+
+
+def _is_of_cluster(node: cst.BaseExpression, values: Values, name: str = "task_type", depth: int = 0) -> bool:
+    """Return whether an expression is this worker's ``task_type`` or ``task_id`` in TensorFlow's cluster."""
+    assigned = values.assigned(node)
+    if assigned and depth < _DEEPEST:
+        return any(_is_of_cluster(one, values, name, depth + 1) for one in assigned)
+    if isinstance(node, cst.Name):  # a parameter
+        return node.value == name and bool(values.file.packages & {"tensorflow", "collshim"})
+    return isinstance(node, cst.Attribute) and node.attr.value == name and _is_resolver(node.value, values)
+
+
+def _is_resolver(node: cst.BaseExpression, values: Values) -> bool:
+    kind = values.of(node)
+    is_known = isinstance(kind, Instance) and kind.kind.__name__.endswith("ClusterResolver")
+    last = node.func if isinstance(node, cst.Call) else node
+    return is_known or (isinstance(last, cst.Name | cst.Attribute) and node_name(last).endswith("resolver"))
 
 
 def _is_rank(node: cst.Name | cst.Attribute, values: Values, depth: int) -> bool:
@@ -59,7 +95,7 @@ def _is_rank(node: cst.Name | cst.Attribute, values: Values, depth: int) -> bool
             _is_named_like_rank(node)
             and all(isinstance(one, cst.Call | cst.Attribute | cst.Subscript) for one in assigned)
         )
-    return _is_named_like_rank(node)
+    return _is_named_like_rank(node) or _is_of_cluster(node, values, "task_id")
 
 
 def _is_named_like_rank(node: cst.Name | cst.Attribute) -> bool:

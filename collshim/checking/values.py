@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -21,6 +22,9 @@ class Values:
     def __init__(self, file: File) -> None:
         self.file = file
         self._assigned = _assignments(file)
+        self._functions: dict[str, list[cst.FunctionDef]] = defaultdict(list)
+        for function in (one for one in file.below(file.module) if isinstance(one, cst.FunctionDef)):
+            self._functions[function.name.value].append(function)
         self.stars = list(_stars(file))
         self._known: dict[cst.BaseExpression, Any] = {}
 
@@ -57,8 +61,27 @@ class Values:
         return None
 
     def assigned(self, node: cst.BaseExpression) -> Sequence[cst.BaseExpression]:
-        """Return the expressions that are assigned to a local variable, or to an attribute of ``self``."""
-        return self._assigned.get((scope_of(self.file, node), dotted(node)), ()) if dotted(node) else ()
+        """Return the expressions that are assigned to a variable, or to an attribute of ``self``."""
+        return self._assigned.get((self.home(node), dotted(node)), ()) if dotted(node) else ()
+
+    def home(self, node: cst.BaseExpression) -> cst.CSTNode | None:
+        """Return the function or the class whose variable a name is; None if it is the module's."""
+        name = dotted(node)
+        first = name.partition(".")[0]
+        scope = scope_of(self.file, node)
+        while scope is not None and first != "self":
+            if first in _parameters(scope) or {(scope, first), (scope, name)} & self._assigned.keys():
+                break
+            scope = _above(self.file, scope, cst.FunctionDef | cst.Lambda)
+        return scope
+
+    def returned(self, node: cst.Call) -> Iterator[cst.BaseExpression]:
+        """Yield the expressions that a function of the file returns, if only one has the name that is called."""
+        owner, _, last = dotted(node.func).rpartition(".")
+        found = self._functions.get(last, ()) if owner in ("", "self") else ()
+        for one in self.file.run_by(found[0].body) if len(found) == 1 else ():
+            if isinstance(one, cst.Return) and one.value is not None:
+                yield one.value
 
     @staticmethod
     def _has(module: str, name: str) -> bool:
@@ -66,22 +89,37 @@ class Values:
 
 
 def scope_of(file: File, node: cst.CSTNode) -> cst.CSTNode | None:
-    """Return the function that contains a node, or the class for an attribute of ``self``; None for the module."""
+    """Return the function or class that contains a node, or the class of ``self``; None for the module."""
     is_own = dotted(node).startswith("self.") if isinstance(node, cst.BaseExpression) else False
-    kinds = cst.ClassDef if is_own else cst.FunctionDef
+    return _above(file, node, cst.ClassDef if is_own else cst.FunctionDef | cst.Lambda | cst.ClassDef)
+
+
+def _above(file: File, node: cst.CSTNode, kinds: type | types.UnionType) -> cst.CSTNode | None:
     above = file.parent(node)
     while above is not None and not isinstance(above, kinds):
         above = file.parent(above)
     return above
 
 
+def _parameters(scope: cst.CSTNode) -> set[str]:
+    """Return the names of a function's parameters; none for a class."""
+    if not isinstance(scope, cst.FunctionDef | cst.Lambda):
+        return set()
+    listed = scope.params
+    stars = [one for one in (listed.star_arg, listed.star_kwarg) if isinstance(one, cst.Param)]
+    return {one.name.value for one in (*listed.posonly_params, *listed.params, *listed.kwonly_params, *stars)}
+
+
 def _assignments(file: File) -> dict[tuple[cst.CSTNode | None, str], list[cst.BaseExpression]]:
     """Return the expressions that are assigned to each variable of a function and each attribute of ``self``."""
     found: dict[tuple[cst.CSTNode | None, str], list[cst.BaseExpression]] = defaultdict(list)
+    declared = [node for node in file.below(file.module) if isinstance(node, cst.Global)]
+    shared = {(scope_of(file, node), item.name.value) for node in declared for item in node.names}
     for node in file.below(file.module):
         for target, value in _targets(node):
             if dotted(target):
-                found[scope_of(file, target), dotted(target)].append(value)
+                place = (scope_of(file, target), dotted(target))
+                found[(None, place[1]) if place in shared else place].append(value)
     return found
 
 

@@ -92,6 +92,57 @@ WRONG = {
     ),
     "OneFlow": ("rank-branch", OTHERS, "if flow.env.get_rank() == 0:\n    flow.comm.all_reduce(x)  # here"),
     "MegEngine": ("rank-branch", OTHERS, "if mdist.get_rank() == 0:\n    F.distributed.all_reduce_sum(x)  # here"),
+    "a worker's number": (
+        "rank-branch",
+        WORKERS,
+        "if strategy.cluster_resolver.task_id == 0:\n    strategy.reduce('SUM', x, axis=None)  # here",
+    ),
+    "a worker's number in a tuple": (
+        "rank-branch",
+        WORKERS,
+        "def save():\n    if task_id == 0:\n        strategy.gather(x, axis=0)  # here",
+    ),
+    "a worker's type": (
+        "rank-branch",
+        WORKERS,
+        "chief = task_type == 'chief'\nif chief:\n    strategy.gather(x, axis=0)  # here",
+    ),
+    "the variable TF_CONFIG": (
+        "rank-branch",
+        WORKERS,
+        "index = json.loads(os.environ['TF_CONFIG'])['task']['index']\nif index == 0:\n"
+        "    strategy.reduce('SUM', x, axis=None)  # here",
+    ),
+    "a function that asks for the chief": (
+        "rank-branch",
+        WORKERS,
+        "def _is_chief(kind, number):\n    return kind == 'chief' or number == 0\n"
+        "if _is_chief(task_type, task_id):\n    strategy.reduce('SUM', x, axis=None)  # here",
+    ),
+    "a function that compares the worker's number": (
+        "rank-branch",
+        WORKERS,
+        "def writes():\n    return task_type is None or task_id == 0\nif writes():\n"
+        "    strategy.reduce('SUM', x, axis=None)  # here",
+    ),
+    "a replica's number": (
+        "rank-branch",
+        WORKERS,
+        "def step(x):\n    context = tf.distribute.get_replica_context()\n"
+        "    number = context.replica_id_in_sync_group\n"
+        "    if number == 0:\n        context.all_reduce('SUM', x)  # here",
+    ),
+    "a merge": (
+        "rank-branch",
+        WORKERS,
+        "def step(x):\n    context = tf.distribute.get_replica_context()\n"
+        "    if context.replica_id_in_sync_group == 0:\n        context.merge_call(add, args=(x,))  # here",
+    ),
+    "a rank or a constant": (
+        "rank-branch",
+        TORCH,
+        "own = dist.get_rank() if dist.is_initialized() else 0\nif own == 0:\n    dist.barrier()  # here",
+    ),
     "a loop over the rank": ("rank-loop", TORCH, "for i in range(rank):\n    dist.all_reduce(x)  # here"),
     "two orders": (
         "branch-order",
@@ -166,6 +217,50 @@ RIGHT = {
     "the number of ranks": (TORCH, "if world_size > 1:\n    dist.all_reduce(x)"),
     "a group's members": (TORCH, "if rank in (0, 1):\n    dist.all_reduce(x, group=pair)"),
     "messages": (TORCH, "if rank == 0:\n    dist.send(x, 1)\nelse:\n    dist.recv(x, 0)"),
+    "prints of the first worker": (
+        WORKERS,
+        "total = strategy.reduce('SUM', x, axis=None)\nif task_id == 0:\n    print(total)",
+    ),
+    "a worker's number, read by no condition": (
+        WORKERS,
+        "seed = 7 + task_id\nif seed_all:\n    strategy.reduce('SUM', x, axis=None)",
+    ),
+    "an evaluator": (
+        WORKERS,
+        "def main():\n    if task_type == 'evaluator':\n        return\n    strategy.reduce('SUM', x, axis=None)",
+    ),
+    "another object's task": (TORCH, "if job.task_id == 0:\n    dist.barrier()"),
+    "a parameter of the name of a strategy": (
+        WORKERS,
+        "def run(strategy):\n    if task_id == 0:\n        strategy.reduce('SUM', x, axis=None)",
+    ),
+    "a prefix for the chief": (
+        WORKERS,
+        "def path(kind, number):\n    return 'a' if _is_chief(kind, number) else f'b{number}'\n"
+        "def _is_chief(kind, number):\n    return number == 0\nname = path(task_type, task_id)\n"
+        "strategy.gather(x, axis=0)",
+    ),
+    "replicas of one process": (
+        WORKERS,
+        "mirrored = tf.distribute.MirroredStrategy()\nif task_id == 0:\n    mirrored.reduce('SUM', x, axis=None)",
+    ),
+    "both replicas": (
+        WORKERS,
+        "def step(x):\n    context = tf.distribute.get_replica_context()\n"
+        "    number = context.replica_id_in_sync_group\n"
+        "    if number == 0:\n        x = x + 1\n    return context.all_reduce('SUM', x)",
+    ),
+    "a merge of all replicas": (
+        WORKERS,
+        "def step(x):\n    context = tf.distribute.get_replica_context()\n"
+        "    if context.replica_id_in_sync_group == 0:\n        x = x + 1\n"
+        "    context.merge_call(add, args=(x,))",
+    ),
+    "a function that asks whether it is distributed": (
+        TORCH,
+        "def is_distributed():\n    return int(os.environ.get('RANK', -1)) != -1\n"
+        "if is_distributed():\n    dist.barrier()",
+    ),
     "an error": (TORCH, "if rank > 7:\n    raise ValueError('too many')\ndist.barrier()"),
     "a definition": (TORCH, "if rank == 0:\n    def hook(x):\n        dist.all_reduce(x)"),
     "an unknown function": (TORCH, "if rank == 0:\n    dist.barrier()\nelse:\n    self.synchronize()"),
