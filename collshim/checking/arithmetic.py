@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import libcst as cst
 
@@ -11,6 +12,7 @@ from collshim.checking.calls import Call
 from collshim.checking.files import File, dotted
 from collshim.checking.mistakes import Mistake, mistake, shortened
 from collshim.checking.program import Program, functions
+from collshim.checking.values import Values
 
 _SIZE = re.compile(
     r"(?:^|_)(?:world|group|dp|data_parallel|cluster)_?size$|^size$|num_replicas(?:_in_sync)?$|replica_count$"
@@ -21,7 +23,16 @@ _SIZE = re.compile(
 _MEAN = re.compile(r"\b(?:AVG|MEAN|avg|mean)\b")
 _WRITES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce")
 _CUTS = re.compile(r"\.(?:detach|item|data|numpy|tolist|asnumpy)\b")
-_LEARNED = re.compile(r"loss|logit|feat|embed|pred|output|hidden|similarit|^(?:out|y|z|h)\d?(?:_|$)", re.IGNORECASE)
+_LEARNED = re.compile(
+    r"loss|logit|feat|(?:^|_)emb|pred|output|hidden|similarit|^(?:out|y|z|h)\d?(?:_|$)", re.IGNORECASE
+)
+_MODEL = re.compile(
+    r"^(?!(?:get|build|make|load|create|init|save)_)(?:.*_)?"
+    r"(?:model|net|network|module|encoder|decoder|backbone|projector|classifier|generator)\d?$",
+    re.IGNORECASE,
+)
+_LOSS = re.compile(r"loss|crit|entropy|nll|bce|mse", re.IGNORECASE)
+_LABELS = re.compile(r"label|target|truth|(?:^|_)(?:ys?|gts?)(?:_|$)|^(?:None|True|False|self)$", re.IGNORECASE)
 _DIVIDES = ("div", "div_", "divide", "true_divide")
 _NO_GRADIENT = re.compile(r"no_grad|inference_mode|stop_recording")
 
@@ -32,7 +43,7 @@ def mistakes_in_arithmetic(file: File, program: Program) -> Iterator[Mistake]:
         calls = [found for node in file.calls(body) if (found := program.call(node, file))]
         for call in calls:
             yield from _mean_divided(call, body, file)
-            yield from _gradient_cut(call, body, file)
+            yield from _gradient_cut(call, body, file, program.values[file])
 
 
 def _mean_divided(call: Call, body: cst.CSTNode, file: File) -> Iterator[Mistake]:
@@ -86,34 +97,77 @@ def _is_size(node: cst.BaseExpression) -> bool:
     return _SIZE.search(dotted(node).rpartition(".")[2]) is not None if dotted(node) else False
 
 
-def _gradient_cut(call: Call, body: cst.CSTNode, file: File) -> Iterator[Mistake]:
-    """Yield the mistake of a backward pass through a tensor that a collective wrote in place."""
-    written = _written(call)
+def _gradient_cut(call: Call, body: cst.CSTNode, file: File, values: Values) -> Iterator[Mistake]:
+    """Yield the mistake of a backward pass through a tensor that a collective wrote in place.
+
+    A loss may also contain tensors that ranks gathered as constants: nothing else in it may have a gradient.
+    """
+    gathers = call.collective.kind == "all_gather"
+    written = _gathered(call, file, values) if gathers else _written(call, file, values)
     if not written or call.collective.kind not in _WRITES or _is_unrecorded(call.node, file):
         return
     reached = {written}
+    depends = _depends_only if gathers else _depends
     for statement in file.run_by(body):
         if not isinstance(statement, cst.BaseSmallStatement):
             continue
         if file.line(statement) <= file.line(call.node):
             continue
-        reached = _after(statement, reached, file)
-        started = next((node for node in file.calls(statement) if _starts_backward(node, reached)), None)
+        if gathers and _writes_part(statement, written):
+            return
+        reached = _after(statement, reached, file, depends)
+        started = next((node for node in file.calls(statement) if _starts_backward(node, reached, file, depends)), None)
         if started is not None:
-            text = (
-                f"`{written}` is written by {call.collective.name}, which autograd does not record, and the backward"
-                f" pass in line {file.line(started)} goes through it: each rank has only its own part of the gradient"
-            )
-            fix = "use a differentiable collective (torch.distributed.nn), or reduce a detached copy for printing"
-            yield mistake("cut-gradient", file, call.node, text, fix)
+            yield _cut(call, written, started, file)
             return
 
 
-def _written(call: Call) -> str:
+def _cut(call: Call, written: str, started: cst.Call, file: File) -> Mistake:
+    text = (
+        f"`{written}` is written by {call.collective.name}, which autograd does not record, and the backward"
+        f" pass in line {file.line(started)} goes through it"
+    )
+    if call.collective.kind == "all_gather":
+        text += " alone: no rank has a gradient"
+        fix = (
+            f"use a differentiable collective (torch.distributed.nn), or put the rank's own part back into `{written}`"
+        )
+    else:
+        text += ": each rank has only its own part of the gradient"
+        fix = "use a differentiable collective (torch.distributed.nn), or reduce a detached copy for printing"
+    return mistake("cut-gradient", file, call.node, text, fix)
+
+
+def _written(call: Call, file: File, values: Values) -> str:
     """Return the variable that a call writes, if it may be part of a loss."""
     array = call.array() if call.collective.result == "argument" else None
-    name = dotted(array) if array is not None else ""
-    return name if name and "." not in name and _LEARNED.search(name) else ""
+    return dotted(array) if array is not None and _is_learned(array, file, values) else ""
+
+
+def _gathered(call: Call, file: File, values: Values) -> str:
+    """Return the variable into which a call gathers tensors that may be part of a loss."""
+    given = list(call.arguments.values())[:2] if call.collective.result == "argument" else []
+    name = dotted(given[0]) if len(given) == 2 and _is_learned(given[1], file, values) else ""
+    return name if "." not in name else ""
+
+
+def _is_learned(node: cst.BaseExpression, file: File, values: Values) -> bool:
+    """Return whether a variable may have a gradient: by its name, or because a model computes it."""
+    if not isinstance(node, cst.Name):
+        return False
+    sources = values.assigned(node)
+    recorded = [one for one in sources if not (_is_unrecorded(one, file) or _CUTS.search(shortened(one, 10_000)))]
+    if sources and not recorded:
+        return False
+    return _LEARNED.search(node.value) is not None or any(
+        _MODEL.search(dotted(call.func).rpartition(".")[2]) for one in recorded for call in file.calls(one)
+    )
+
+
+def _writes_part(statement: cst.BaseSmallStatement, name: str) -> bool:
+    """Return whether a statement assigns to a part of a variable, as ``parts[rank] = own`` does."""
+    parts = [one.target for one in statement.targets] if isinstance(statement, cst.Assign) else []
+    return any(isinstance(one, cst.Subscript) and dotted(one.value) == name for one in parts)
 
 
 def _is_unrecorded(node: cst.CSTNode, file: File) -> bool:
@@ -128,14 +182,16 @@ def _is_unrecorded(node: cst.CSTNode, file: File) -> bool:
     return False
 
 
-def _after(statement: cst.BaseSmallStatement, reached: set[str], file: File) -> set[str]:
+def _after(statement: cst.BaseSmallStatement, reached: set[str], file: File, depends: _Depends) -> set[str]:
     """Return the variables that depend on the written tensor after a statement runs."""
     if isinstance(statement, cst.Assign):
         names = {name for target in statement.targets if (name := dotted(target.target))}
-        is_reached = _depends(statement.value, reached, file)
+        is_reached = depends(statement.value, reached, file)
         return reached | names if is_reached else reached - names
-    if isinstance(statement, cst.AugAssign) and dotted(statement.target) and _depends(statement.value, reached, file):
-        return reached | {dotted(statement.target)}
+    if isinstance(statement, cst.AugAssign) and dotted(statement.target):
+        if depends is _depends_only:
+            return reached - {dotted(statement.target)} if _has_others(statement.value, reached, file) else reached
+        return reached | {dotted(statement.target)} if depends(statement.value, reached, file) else reached
     return reached
 
 
@@ -148,9 +204,32 @@ def _depends(node: cst.BaseExpression, reached: set[str], file: File) -> bool:
     return any(dotted(one) in reached for one in file.below(node) if isinstance(one, cst.Name | cst.Attribute))
 
 
-def _starts_backward(node: cst.Call, reached: set[str]) -> bool:
+def _depends_only(node: cst.BaseExpression, reached: set[str], file: File) -> bool:
+    """Return whether a value depends on variables, and nothing else in it can have a gradient."""
+    return _depends(node, reached, file) and not _has_others(node, reached, file)
+
+
+def _has_others(node: cst.BaseExpression, reached: set[str], file: File) -> bool:
+    """Return whether an expression has parts other than these variables, labels, losses and the frameworks' names."""
+    names = (one for one in file.below(node) if isinstance(one, cst.Name | cst.Attribute) and dotted(one))
+    return any(_is_other(one, file.parent(one), reached, file) for one in names)
+
+
+def _is_other(node: cst.Name | cst.Attribute, parent: cst.CSTNode | None, reached: set[str], file: File) -> bool:
+    if isinstance(parent, cst.Attribute) or (isinstance(parent, cst.Arg) and parent.keyword is node):
+        return False  # a part of a longer name, or the name of an argument
+    if file.imported(node) or dotted(node) in reached:
+        return False
+    if isinstance(parent, cst.Call) and parent.func is node:
+        owner, _, last = dotted(node).rpartition(".")
+        return not (owner in reached or _LOSS.search(last) or (not owner and hasattr(builtins, last)))
+    return _LABELS.search(dotted(node)) is None
+
+
+def _starts_backward(node: cst.Call, reached: set[str], file: File, depends: _Depends) -> bool:
     if not isinstance(node.func, cst.Attribute) or node.func.attr.value != "backward":
         return False
-    if dotted(node.func.value) in reached:
-        return True
-    return any(dotted(one.value) in reached for one in node.args)
+    return any(depends(one, reached, file) for one in (node.func.value, *(argument.value for argument in node.args)))
+
+
+_Depends = Callable[[cst.BaseExpression, set[str], File], bool]

@@ -177,6 +177,23 @@ WRONG = {
         "def step(model, x):\n    features = model(x)\n    dist.all_reduce(features)  # here\n"
         "    total = (features * features).sum()\n    total.backward()",
     ),
+    "a model's output, squared": (
+        "cut-gradient",
+        TORCH,
+        "net = torch.nn.Linear(2, 2)\nemb = net(x)\ndist.all_reduce(emb)  # here\n"
+        "total = (emb ** 2).sum()\ntotal.backward()",
+    ),
+    "a model's output of any name": (
+        "cut-gradient",
+        TORCH,
+        "def step(model, x):\n    a = model(x)\n    dist.all_reduce(a)  # here\n    (a ** 2).sum().backward()",
+    ),
+    "a gathered output": (
+        "cut-gradient",
+        TORCH,
+        "def step(model, x, y):\n    logits = model(x)\n    parts = [torch.empty_like(logits) for _ in range(2)]\n"
+        "    dist.all_gather(parts, logits)  # here\n    loss = criterion(torch.cat(parts), y)\n    loss.backward()",
+    ),
     "a mean divided": (
         "mean-divided",
         TORCH,
@@ -287,6 +304,37 @@ RIGHT = {
         TORCH,
         "def step(model, x):\n    loss = model(x)\n    with torch.no_grad():\n        dist.all_reduce(loss)\n"
         "    loss.backward()",
+    ),
+    "an own part, put back": (
+        TORCH,
+        "def step(model, x, y):\n    logits = model(x)\n    parts = [torch.empty_like(logits) for _ in range(2)]\n"
+        "    dist.all_gather(parts, logits)\n    parts[rank] = logits\n    loss = criterion(torch.cat(parts), y)\n"
+        "    loss.backward()",
+    ),
+    "gathered keys beside own queries": (
+        TORCH,
+        "def step(model, x, y):\n    query, key_feature = model(x)\n    dist.all_gather(feature_parts, key_feature)\n"
+        "    loss = criterion(query @ torch.cat(feature_parts).T, y)\n    loss.backward()",
+    ),
+    "gathered predictions of a metric": (
+        TORCH,
+        "def step(model, x, y):\n    logits = model(x)\n    dist.all_gather(parts, logits)\n"
+        "    accuracy = (torch.cat(parts).argmax(1) == y).mean()\n    loss = criterion(logits, y)\n    loss.backward()",
+    ),
+    "a teacher's output": (
+        TORCH,
+        "def step(teacher_net, net, x):\n    with torch.no_grad():\n        logits = teacher_net(x)\n"
+        "    dist.all_reduce(logits)\n    loss = criterion(net(x), logits)\n    loss.backward()",
+    ),
+    "weights that a function makes": (
+        TORCH,
+        "def step(model, x, y):\n    scale = compute_model_weights(y)\n    dist.all_reduce(scale)\n"
+        "    loss = (scale * model(x)).sum()\n    loss.backward()",
+    ),
+    "weights of a loss": (
+        TORCH,
+        "def step(model, x, y):\n    weights = frequencies(y)\n    dist.all_reduce(weights)\n"
+        "    loss = (weights * model(x)).sum()\n    loss.backward()",
     ),
     "a count in the divisor": (
         TORCH,
