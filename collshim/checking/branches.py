@@ -6,14 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
+import libcst.matchers as m
 
 from collshim.checking.files import File, dotted
 from collshim.checking.mistakes import Mistake, mistake, shortened
 from collshim.checking.program import Program, Step, functions
-from collshim.checking.ranks import depends_on_rank
+from collshim.checking.ranks import depends_on_rank, differs_between_ranks, names_first_rank
 
 _EVERYWHERE = "call it on every rank, outside the condition"
-_ENDINGS = {"sys.exit", "os._exit", "exit", "quit"}
+_ENDINGS = {"sys.exit", "os._exit", "exit", "quit", "SystemExit"}
 
 
 def mistakes_in_flow(file: File, program: Program) -> Iterator[Mistake]:
@@ -36,6 +37,24 @@ class _Arm:
         return [step.kind for step in self.steps]
 
 
+@dataclass(frozen=True, eq=False)
+class _Choice:
+    """A place where a program takes one of several branches; ``test`` is what the messages show."""
+
+    node: cst.CSTNode
+    test: cst.BaseExpression
+    tests: Sequence[cst.BaseExpression]
+    arms: Sequence[Sequence[cst.CSTNode]]
+
+    @property
+    def first(self) -> bool | None:
+        """Whether the first branch is the first rank's; None if it is not clear."""
+        if not isinstance(self.node, cst.Match):
+            return names_first_rank(self.test)
+        pattern = self.node.cases[0].pattern
+        return m.matches(pattern, m.MatchValue(m.Integer("0"))) or None
+
+
 class _Flow:
     def __init__(self, file: File, program: Program) -> None:
         self.file = file
@@ -44,61 +63,63 @@ class _Flow:
 
     def mistakes_in_block(self, block: Sequence[cst.CSTNode]) -> Iterator[Mistake]:
         """Yield the mistakes in statements that follow each other, and in the blocks inside them."""
-        for number, statement in enumerate(block):
-            if isinstance(statement, cst.If) and self._depends_on_rank(statement):
-                yield from self._branch_mistakes(statement, block, number)
+        choices = {statement: self._choices(statement) for statement in block}
+        balanced = self._balanced([choice for found in choices.values() for choice in found])
+        for number, (statement, found) in enumerate(choices.items()):
+            for choice in found:
+                if choice not in balanced:
+                    yield from self._branch_mistakes(choice, block[number + 1 :])
             if isinstance(statement, cst.For | cst.While):
                 yield from self._loop_mistakes(statement)
             for inner in _blocks(statement):
                 yield from self.mistakes_in_block(inner)
 
-    def _depends_on_rank(self, node: cst.If) -> bool:
-        return any(depends_on_rank(test, self.values) for test in _tests(node))
+    def _choices(self, statement: cst.CSTNode) -> list[_Choice]:
+        """Return the choices that a statement makes itself and that depend on the rank."""
+        found = _choices_of(statement, self.file)
+        return [one for one in found if any(differs_between_ranks(test, self.values) for test in one.tests)]
 
     def _steps(self, nodes: Sequence[cst.CSTNode]) -> list[Step]:
         run = (node for node in nodes if not isinstance(node, cst.FunctionDef | cst.ClassDef))
         return [step for node in run for step in self.program.steps(node, self.file)]
 
-    def _branch_mistakes(self, node: cst.If, block: Sequence[cst.CSTNode], number: int) -> Iterator[Mistake]:
-        arms = [_Arm(body, self._steps(body)) for body in _arms(node)]
+    def _branch_mistakes(self, choice: _Choice, after: Sequence[cst.CSTNode]) -> Iterator[Mistake]:
+        arms = [_Arm(body, self._steps(body)) for body in choice.arms]
         arms = [arm for arm in arms if not _fails(arm.body)]
-        after = block[number + 1 :]
         rest = self._steps(after)
         ways = [arm if _leaves(arm.body) else _Arm([*arm.body, *after], [*arm.steps, *rest]) for arm in arms]
         if not any(_leaves(arm.body) for arm in arms):
             ways = arms
         kinds = [way.kinds for way in ways]
-        if all(one == kinds[0] for one in kinds) or self._is_balanced(node, block):
+        if all(one == kinds[0] for one in kinds):
             return
         if all(sorted(one) == sorted(kinds[0]) for one in kinds):
-            yield self._reordered(node, ways)
+            yield self._reordered(choice, ways)
             return
-        yield from self._one_sided(node, ways)
+        yield from self._one_sided(choice, ways)
 
-    def _is_balanced(self, node: cst.If, block: Sequence[cst.CSTNode]) -> bool:
-        """Return whether a second condition in the same block lets the other ranks make the same calls."""
-        return any(node in pair for pair in self._pairs(block))
+    def _balanced(self, choices: Sequence[_Choice]) -> set[_Choice]:
+        """Return the choices of a block for which a second one lets the other ranks make the same calls.
 
-    def _pairs(self, block: Sequence[cst.CSTNode]) -> list[tuple[cst.If, cst.If]]:
-        """Return pairs of a block's conditions on the rank with the same collectives; the nearest ones are paired."""
-        waiting: list[tuple[cst.If, list[str]]] = []
-        pairs: list[tuple[cst.If, cst.If]] = []
-        for node in block:
-            if isinstance(node, cst.If) and self._depends_on_rank(node):
-                kinds = [step.kind for body in _arms(node) for step in self._steps(body)]
-                before = waiting[-1] if waiting else None
-                if before and before[1] == kinds and shortened(before[0].test) != shortened(node.test):
-                    pairs.append((waiting.pop()[0], node))
-                elif kinds:
-                    waiting.append((node, kinds))
-        return pairs
+        The nearest ones with the same collectives are paired, unless both name the first rank, or both the others.
+        """
+        waiting: list[tuple[_Choice, list[str]]] = []
+        found = set[_Choice]()
+        for choice in choices:
+            kinds = [step.kind for body in choice.arms for step in self._steps(body)]
+            before = waiting[-1] if waiting else None
+            if before and before[1] == kinds and not _same_ranks(before[0], choice):
+                found |= {waiting.pop()[0], choice}
+            elif kinds:
+                waiting.append((choice, kinds))
+        return found
 
-    def _reordered(self, node: cst.If, ways: Sequence[_Arm]) -> Mistake:
+    def _reordered(self, choice: _Choice, ways: Sequence[_Arm]) -> Mistake:
         first, second = (", ".join(step.name for step in way.steps) for way in ways[:2])
-        text = f"if {shortened(node.test)}, this rank calls {first}; otherwise it calls {second}"
-        return mistake("branch-order", self.file, node, text, "call them in the same order on every rank")
+        text = f"if {shortened(choice.test)}, this rank calls {first}; otherwise it calls {second}"
+        return mistake("branch-order", self.file, choice.node, text, "call them in the same order on every rank")
 
-    def _one_sided(self, node: cst.If, ways: Sequence[_Arm]) -> Iterator[Mistake]:
+    def _one_sided(self, choice: _Choice, ways: Sequence[_Arm]) -> Iterator[Mistake]:
         """Yield a mistake for each call that has no counterpart in a different branch."""
         seen = set[cst.Call]()
         for way in ways:
@@ -107,21 +128,20 @@ class _Flow:
                 missing = [other for other in less if not self._may_call_others(other)]
                 if missing and step.node not in seen and not _shared(step, ways):
                     seen.add(step.node)
-                    yield self._skipped(step, node)
+                    yield self._skipped(step, choice)
 
     def _may_call_others(self, way: _Arm) -> bool:
         """Return whether a branch calls unknown functions, one of which may make the missing call."""
         calls = [call for node in way.body for call in self.file.calls(node)]
         return any(self.program.is_unknown(call, self.file) for call in calls)
 
-    def _skipped(self, step: Step, node: cst.If) -> Mistake:
-        test = shortened(node.test)
-        if any(step.node is call for call in self.file.below(node)):
-            text = f"{step.name} is called only on ranks that take one branch of `if {test}`; it waits for the others"
+    def _skipped(self, step: Step, choice: _Choice) -> Mistake:
+        test = ("match " if isinstance(choice.node, cst.Match) else "if ") + shortened(choice.test)
+        if any(step.node is call for call in self.file.below(choice.node)):
+            text = f"{step.name} is called only on ranks that take one branch of `{test}`; it waits for the others"
         else:
-            text = (
-                f"{step.name} is not called on ranks that leave earlier, at `if {test}` in line {self.file.line(node)}"
-            )
+            line = self.file.line(choice.node)
+            text = f"{step.name} is not called on ranks that leave earlier, at `{test}` in line {line}"
         return mistake("rank-branch", self.file, step.node, text, _EVERYWHERE)
 
     def _loop_mistakes(self, node: cst.For | cst.While) -> Iterator[Mistake]:
@@ -140,6 +160,27 @@ class _Flow:
 def _shared(step: Step, ways: Sequence[_Arm]) -> bool:
     """Return whether a call is on every path."""
     return all(any(other.node is step.node for other in way.steps) for way in ways)
+
+
+def _choices_of(statement: cst.CSTNode, file: File) -> Iterator[_Choice]:
+    if isinstance(statement, cst.If):
+        yield _Choice(statement, statement.test, list(_tests(statement)), _arms(statement))
+    elif isinstance(statement, cst.Match):
+        bodies = [_statements(case.body) for case in statement.cases]
+        last = statement.cases[-1]
+        takes_all = isinstance(last.pattern, cst.MatchAs) and last.pattern.pattern is None and last.guard is None
+        yield _Choice(statement, statement.subject, [statement.subject], bodies if takes_all else [*bodies, ()])
+    elif isinstance(statement, cst.SimpleStatementLine | cst.BaseSmallStatement):
+        for node in file.run_by(statement):
+            if isinstance(node, cst.IfExp):
+                yield _Choice(node, node.test, [node.test], [[node.body], [node.orelse]])
+            elif isinstance(node, cst.BooleanOperation):
+                yield _Choice(node, node.left, [node.left], [[node.right], ()])
+
+
+def _same_ranks(one: _Choice, other: _Choice) -> bool:
+    """Return whether two conditions are the same, or whether both name the first rank, or both the other ranks."""
+    return shortened(one.test) == shortened(other.test) or one.first is other.first is not None
 
 
 def _tests(node: cst.If) -> Iterator[cst.BaseExpression]:
@@ -167,6 +208,8 @@ def _blocks(node: cst.CSTNode) -> Iterator[Sequence[cst.CSTNode]]:
         yield [one for one in _statements(node.body) if not isinstance(one, cst.FunctionDef)]
     elif isinstance(node, cst.If):
         yield from _arms(node)
+    elif isinstance(node, cst.Match):
+        yield from (_statements(case.body) for case in node.cases)
     elif isinstance(node, cst.For | cst.While | cst.With):
         yield _statements(node.body)
     elif isinstance(node, cst.Try | cst.TryStar):
@@ -177,16 +220,30 @@ def _blocks(node: cst.CSTNode) -> Iterator[Sequence[cst.CSTNode]]:
 
 def _last(body: Sequence[cst.CSTNode]) -> cst.CSTNode | None:
     line = body[-1] if body else None
-    return line.body[-1] if isinstance(line, cst.SimpleStatementLine) else None
+    return line.body[-1] if isinstance(line, cst.SimpleStatementLine) else line
 
 
 def _leaves(body: Sequence[cst.CSTNode]) -> bool:
-    """Return whether a branch ends the function or this iteration of the loop."""
-    return isinstance(_last(body), cst.Return | cst.Continue | cst.Break)
+    """Return whether a branch ends the function, this iteration of the loop, or the process without an error."""
+    last = _last(body)
+    return isinstance(last, cst.Return | cst.Continue | cst.Break) or _ends_well(last)
 
 
 def _fails(body: Sequence[cst.CSTNode]) -> bool:
-    """Return whether a branch raises an error or ends the process; the other ranks are notified of both."""
+    """Return whether a branch raises an error or ends the process with one; the other ranks are notified of both."""
     last = _last(body)
-    is_exit = isinstance(last, cst.Expr) and isinstance(last.value, cst.Call) and dotted(last.value.func) in _ENDINGS
-    return isinstance(last, cst.Raise) or is_exit
+    return (isinstance(last, cst.Raise) or _ending(last) is not None) and not _ends_well(last)
+
+
+def _ending(last: cst.CSTNode | None) -> cst.Call | None:
+    """Return the call by which a statement ends the process, ``sys.exit()`` or ``raise SystemExit()``."""
+    ends = last.value if isinstance(last, cst.Expr) else last.exc if isinstance(last, cst.Raise) else None
+    return ends if isinstance(ends, cst.Call) and dotted(ends.func) in _ENDINGS else None
+
+
+def _ends_well(last: cst.CSTNode | None) -> bool:
+    """Return whether a statement ends the process with the exit code 0."""
+    if isinstance(last, cst.Raise) and last.exc is not None and dotted(last.exc) == "SystemExit":
+        return True
+    call = _ending(last)
+    return call is not None and (not call.args or shortened(call.args[0].value) in ("0", "None"))

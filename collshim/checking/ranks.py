@@ -30,6 +30,15 @@ _TASK_INDEX = m.Subscript(m.Subscript(slice=[_key("task")]), [_key("index")])
 """``config["task"]["index"]``, of the variable ``TF_CONFIG``."""
 
 
+def differs_between_ranks(test: cst.BaseExpression, values: Values) -> bool:
+    """Return whether a condition depends on the rank; whether an environment variable is set does not."""
+    inner = test
+    while isinstance(inner, cst.UnaryOperation) and isinstance(inner.operator, cst.Not):
+        inner = inner.expression
+    is_read = isinstance(inner, cst.Call | cst.Subscript) and _reads_environment(inner)
+    return not is_read and depends_on_rank(test, values)
+
+
 def depends_on_rank(node: cst.BaseExpression, values: Values, depth: int = 0) -> bool:
     """Return whether an expression may differ between ranks because it depends on the rank.
 
@@ -85,6 +94,34 @@ def _is_resolver(node: cst.BaseExpression, values: Values) -> bool:
     is_known = isinstance(kind, Instance) and kind.kind.__name__.endswith("ClusterResolver")
     last = node.func if isinstance(node, cst.Call) else node
     return is_known or (isinstance(last, cst.Name | cst.Attribute) and node_name(last).endswith("resolver"))
+
+
+def names_first_rank(node: cst.BaseExpression) -> bool | None:
+    """Return whether a condition holds on the first rank but not on others, or the reverse; None if it is not clear.
+
+    The group's first rank counts as first, whether the group is all ranks or those of one machine.
+    """
+    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not):
+        inner = names_first_rank(node.expression)
+        return None if inner is None else not inner
+    if isinstance(node, cst.Comparison):
+        return _compares_with_first(node)
+    last = node.func if isinstance(node, cst.Call) else node
+    if not isinstance(last, cst.Name | cst.Attribute) or not _NAME.search(node_name(last)):
+        return None
+    return not re.search(r"rank(?:_id)?$|sync_group$", node_name(last), re.IGNORECASE)
+
+
+def _compares_with_first(node: cst.Comparison) -> bool | None:
+    target = node.comparisons[0]
+    side, operator = target.comparator, target.operator
+    compared = [one.value for one in side.elements] if isinstance(side, cst.Tuple | cst.List) else [side]
+    first = m.Integer("0") | m.UnaryOperation(m.Minus(), m.Integer("1"))
+    if len(node.comparisons) != 1 or not all(m.matches(one, first) for one in compared):
+        return None
+    if isinstance(operator, cst.Equal | cst.In | cst.LessThanEqual):
+        return True
+    return False if isinstance(operator, cst.NotEqual | cst.NotIn | cst.GreaterThan) else None
 
 
 def _is_rank(node: cst.Name | cst.Attribute, values: Values, depth: int) -> bool:

@@ -143,6 +143,20 @@ WRONG = {
         TORCH,
         "own = dist.get_rank() if dist.is_initialized() else 0\nif own == 0:\n    dist.barrier()  # here",
     ),
+    "an exit before": ("rank-branch", TORCH, "if rank == 0:\n    sys.exit(0)\ndist.barrier()  # here"),
+    "an exit before, by an exception": (
+        "rank-branch",
+        TORCH,
+        "if rank == 0:\n    raise SystemExit\ndist.barrier()  # here",
+    ),
+    "a return on one line": (
+        "rank-branch",
+        TORCH,
+        "def f():\n    if rank != 0: return\n    dist.barrier()  # here",
+    ),
+    "a conditional expression": ("rank-branch", TORCH, "dist.barrier() if rank == 0 else None  # here"),
+    "a condition with `and`": ("rank-branch", TORCH, "rank == 0 and dist.barrier()  # here"),
+    "a match": ("rank-branch", TORCH, "match dist.get_rank():\n    case 0:\n        dist.barrier()  # here"),
     "a loop over the rank": ("rank-loop", TORCH, "for i in range(rank):\n    dist.all_reduce(x)  # here"),
     "two orders": (
         "branch-order",
@@ -277,6 +291,21 @@ RIGHT = {
         TORCH,
         "def is_distributed():\n    return int(os.environ.get('RANK', -1)) != -1\n"
         "if is_distributed():\n    dist.barrier()",
+    ),
+    "whether a variable is set": (
+        TORCH,
+        "if not os.environ.get('RANK'):\n    start()\n    sys.exit(0)\ndist.barrier()\n"
+        "if os.environ.get('LOCAL_RANK'):\n    dist.barrier()",
+    ),
+    "a failure": (TORCH, "if rank > 7:\n    print('too many')\n    sys.exit(1)\ndist.barrier()"),
+    "a failure with a text": (TORCH, "if rank > 7:\n    raise SystemExit('too many')\ndist.barrier()"),
+    "an exit of all ranks": (TORCH, "if rank == 0:\n    print('done')\ndist.barrier()\nsys.exit(0)"),
+    "a conditional argument": (TORCH, "dist.scatter(x, parts if rank == 0 else None)\ny = rank == 0 and x is None"),
+    "the same collective on both sides": (TORCH, "dist.scatter(x, xs) if rank == 0 else dist.scatter(x, None)"),
+    "the first rank goes ahead, on two lines": (TORCH, "rank != 0 and dist.barrier()\nrank == 0 and dist.barrier()"),
+    "a match with the same collective in all cases": (
+        TORCH,
+        "match dist.get_rank():\n    case 0:\n        dist.broadcast(x, 0)\n    case _:\n        dist.broadcast(y, 0)",
     ),
     "an error": (TORCH, "if rank > 7:\n    raise ValueError('too many')\ndist.barrier()"),
     "a definition": (TORCH, "if rank == 0:\n    def hook(x):\n        dist.all_reduce(x)"),

@@ -28,6 +28,15 @@ def test_every_rule_has_a_program() -> None:
     assert {rule for rule, _, _ in WRONG.values()} == set(RULES)
 
 
+def test_two_conditions_on_the_first_rank_do_not_balance_each_other(checked: Checked) -> None:
+    source = "if is_main_process():\n    dist.monitored_barrier()\nif not args.local_rank:\n    dist.barrier()\n"
+    found = checked(TORCH + source)
+    assert [(one.rule, one.text.split()[0]) for one in found.mistakes] == [
+        ("rank-branch", "monitored_barrier"),
+        ("rank-branch", "barrier"),
+    ]
+
+
 @pytest.mark.parametrize(
     "excuse", ["# collshim: ignore", "# collshim: ignore[rank-branch]", "#collshim:ignore[a, rank-branch]"]
 )
