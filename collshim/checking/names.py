@@ -11,6 +11,7 @@ import libcst as cst
 
 from collshim.checking import adapters
 from collshim.checking.adapters import Instance, Missing
+from collshim.checking.calls import call_of
 from collshim.checking.differences import difference_of
 from collshim.checking.files import File, dotted
 from collshim.checking.values import Values
@@ -125,7 +126,7 @@ class _Uses:
 
     def _add_member(self, node: cst.Attribute) -> None:
         """Add an attribute of an adapter's object if its class lacks it and the file assigns no value to it."""
-        if node.attr.value in self._given:
+        if node.attr.value in self._given or self._is_written_in_place(node.value):
             return
         owner = self.values.of(node.value)
         if isinstance(owner, Instance) and owner.kind.__module__.startswith(adapters.PREFIX):
@@ -135,6 +136,12 @@ class _Uses:
                 framework = kind.__module__.split(".")[1]
                 note = f"objects of {kind.__qualname__} have no {node.attr.value}; see docs/{framework}.md"
                 self._put(node, f"{framework}.{kind.__qualname__}.{node.attr.value}", "missing", note)
+
+    def _is_written_in_place(self, node: cst.BaseExpression) -> bool:
+        """Return whether a value is the None of a call that writes into its argument, which is a mistake."""
+        made = self.values.origin(node)
+        call = call_of(made, self.values) if isinstance(made, cst.Call) else None
+        return call is not None and call.collective.result == "argument" and not call.is_async()
 
     def _put(self, node: cst.CSTNode, name: str, standing: Standing, note: str = "", page: str = "") -> None:
         framework = name.partition(".")[0]

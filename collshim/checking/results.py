@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -15,6 +16,10 @@ from collshim.checking.values import Values, scope_of
 
 _TENSORS = ("Tensor", "Parameter")
 _METHODS = ("construct", "forward")
+_NAMED = re.compile(r"^(?:x|y|z|xs|tensors?|grad(?:ient)?s?|loss|inputs?|outputs?|logits?|hidden(?:_states)?)$")
+"""Parameters that hold tensors, as far as their names show."""
+
+_DIFFERENTIATES = re.compile(r"^(?:value_and_)?grad$")
 _SWITCHED = "mindspore.ops.communication."
 """Functions that return a pair after ``set_comm_ops_inplace(False)``."""
 
@@ -29,7 +34,7 @@ def mistakes_in_results(file: File, program: Program) -> Iterator[Mistake]:
         elif call.collective.result == "argument" and not _is_primitive(node, program.values[file]):
             yield from _in_place(call, file)
         elif call.collective.result == "pair":
-            yield from _pair(call, file)
+            yield from _pair(call, file, program.values[file])
 
 
 def _is_primitive(node: cst.Call, values: Values) -> bool:
@@ -73,12 +78,12 @@ def _use(node: cst.Call, file: File) -> str | None:
     return None
 
 
-def _pair(call: Call, file: File) -> Iterator[Mistake]:
+def _pair(call: Call, file: File, values: Values) -> Iterator[Mistake]:
     use = _use(call.node, file)
     parent = file.parent(call.node)
     if isinstance(parent, cst.Assign):
         target = parent.targets[0].target
-        used = _used_as_tensor(target, parent, file) if isinstance(target, cst.Name) else None
+        used = _used_as_tensor(target, parent, file, values) if isinstance(target, cst.Name) else None
         use = f"is used as a tensor in line {file.line(used)}" if used is not None else None
     if use is not None:
         name = call.collective.name
@@ -86,14 +91,36 @@ def _pair(call: Call, file: File) -> Iterator[Mistake]:
         yield mistake("pair-as-tensor", file, call.node, text, f"unpack it: `output, _ = {shortened(call.node)}`")
 
 
-def _used_as_tensor(target: cst.Name, assign: cst.Assign, file: File) -> cst.Name | None:
+def _used_as_tensor(target: cst.Name, assign: cst.Assign, file: File, values: Values) -> cst.Name | None:
     """Return the first use of a variable that only a tensor allows; None if a different use unpacks the pair."""
-    scope = scope_of(file, target) or file.module
-    names = (one for one in file.below(scope) if isinstance(one, cst.Name) and one.value == target.value)
-    reads = [one for one in names if one is not target and file.line(one) > file.line(assign)]
+    home = values.home(target)
+    names = (one for one in file.below(home or file.module) if isinstance(one, cst.Name) and one.value == target.value)
+    later = (one for one in names if file.line(one) > file.line(assign) and values.home(one) is home)
+    reads = [one for one in later if not _is_member(one, file)]
+    differentiated = next((one for one in reads if _is_differentiated(one, file)), None)
+    if differentiated is not None and len(reads) == 1:
+        return differentiated
     if any(_unpacks(file.parent(one), file) for one in reads):
         return None
     return next((one for one in reads if isinstance(file.parent(one), cst.Attribute | cst.BinaryOperation)), None)
+
+
+def _is_member(node: cst.Name, file: File) -> bool:
+    """Return whether a name is an attribute's, or an argument's."""
+    parent = file.parent(node)
+    return (isinstance(parent, cst.Attribute) and parent.attr is node) or (
+        isinstance(parent, cst.Arg) and parent.keyword is node
+    )
+
+
+def _is_differentiated(node: cst.Name, file: File) -> bool:
+    """Return whether a function that the file passes to ``value_and_grad`` or ``grad`` returns a variable."""
+    parent, function = file.parent(node), scope_of(file, node)
+    if not isinstance(parent, cst.Return) or not isinstance(function, cst.FunctionDef):
+        return False
+    calls = (one for one in file.below(file.module) if isinstance(one, cst.Call) and one.args)
+    passed = (one for one in calls if dotted(one.args[0].value) == function.name.value)
+    return any(_DIFFERENTIATES.match(dotted(one.func).rpartition(".")[2]) for one in passed)
 
 
 def _unpacks(parent: cst.CSTNode | None, file: File) -> bool:
@@ -119,8 +146,11 @@ def _is_tensor(node: cst.BaseExpression, file: File, values: Values) -> bool:
     function = scope_of(file, node)
     if not isinstance(function, cst.FunctionDef) or not isinstance(node, cst.Name):
         return dotted(node).endswith((".grad", ".gradient"))
-    for parameter in function.params.params[1:]:
-        if parameter.name.value == node.value:
+    for parameter in function.params.params:
+        if parameter.name.value == node.value != "self":
             kind = dotted(parameter.annotation.annotation) if parameter.annotation else ""
-            return function.name.value in _METHODS or kind.rpartition(".")[2] in _TENSORS
+            is_method = function.name.value in _METHODS
+            return (
+                is_method or kind.rpartition(".")[2] in _TENSORS or (not kind and _NAMED.match(node.value) is not None)
+            )
     return False

@@ -64,6 +64,11 @@ class Values:
         """Return the expressions that are assigned to a variable, or to an attribute of ``self``."""
         return self._assigned.get((self.home(node), dotted(node)), ()) if dotted(node) else ()
 
+    def origin(self, node: cst.BaseExpression) -> cst.BaseExpression:
+        """Return the expression that a variable holds, if it is assigned once; otherwise the node itself."""
+        assigned = self.assigned(node)
+        return assigned[0] if len(assigned) == 1 else node
+
     def home(self, node: cst.BaseExpression) -> cst.CSTNode | None:
         """Return the function or the class whose variable a name is; None if it is the module's."""
         name = dotted(node)

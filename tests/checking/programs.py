@@ -173,6 +173,18 @@ WRONG = {
     "a pair": ("pair-as-tensor", MINDSPORE, "y = comm_func.all_reduce(x)  # here\nprint(y.asnumpy())"),
     "a pair, computed with": ("pair-as-tensor", MINDSPORE, "y = comm_func.all_reduce(x) / 2  # here"),
     "a pair's attribute": ("pair-as-tensor", MINDSPORE, "print(comm_func.all_gather_into_tensor(x).shape)  # here"),
+    "a pair, beside a function's variable": (
+        "pair-as-tensor",
+        MINDSPORE,
+        "y = comm_func.all_gather_into_tensor(x)  # here\nz = y * 2\ndef f(y):\n    return net(y)",
+    ),
+    "a pair as loss": (
+        "pair-as-tensor",
+        MINDSPORE,
+        "def forward(x):\n    loss = net(x)\n    loss = comm_func.all_reduce(loss)  # here\n    return loss\n"
+        "step = ms.value_and_grad(forward, None, net.trainable_params())",
+    ),
+    "an argument as option": ("tensor-to-primitive", MINDSPORE, "def f(x):\n    return ops.AllReduce(x)  # here"),
     "a tensor as option": (
         "tensor-to-primitive",
         MINDSPORE,
@@ -319,6 +331,15 @@ RIGHT = {
     "a pair, taken apart later": (MINDSPORE, "y = comm_func.all_reduce(x)\nprint(y[0].asnumpy())"),
     "a result without a handle": (MINDSPORE, "y = comm_func.broadcast(x, 0)\nprint(y.asnumpy())"),
     "a primitive's option": (MINDSPORE, "reduce = ops.AllReduce(ops.ReduceOp.SUM)\ny = reduce(x)"),
+    "an option from an argument": (MINDSPORE, "def f(op, x):\n    return ops.AllReduce(op)(x)"),
+    "a pair, returned": (
+        MINDSPORE,
+        "def forward(x):\n    y = comm_func.all_reduce(x)\n    return y\nloss, _ = forward(x)",
+    ),
+    "a pair, beside another object's attribute": (
+        MINDSPORE,
+        "y = comm_func.all_reduce(x)\nprint(point.y.sum())\nz, _ = y",
+    ),
     "a primitive, made and called": (MINDSPORE, NET.format(line="return ops.AllReduce()(x)")),
     "a detached loss": (
         TORCH,

@@ -33,6 +33,10 @@ MISSING = {
         "import tensorflow as tf\nd = tf.data.Dataset.range(3).batch(2)\nd.no_method()",
         "tensorflow.Dataset.no_method",
     ),
+    "a method of a module's variable": (
+        "import tensorflow as tf\nd = tf.data.Dataset.range(3)\ndef f():\n    return d.no_method()",
+        "tensorflow.Dataset.no_method",
+    ),
     "an argument": (
         "from mindspore import ops\nops.AllReduce(no_argument=1)",
         "mindspore.ops.AllReduce(no_argument=)",
@@ -132,6 +136,15 @@ def test_methods_of_c_classes_and_deprecated_names_are_looked_up(
     adapters.look_up.cache_clear()
     found = checked(f"import torch.distributed as dist\ndist.{name}")
     assert (list(found.names("missing")), len(recwarn)) == ([], 0)
+
+
+def test_attribute_of_none_is_a_mistake_and_no_missing_name(checked: Checked) -> None:
+    source = "from mindspore.mint import distributed as mdist\ny = mdist.all_reduce(x)\nprint(y.shape)"
+    found = checked(source)
+    assert [one.rule for one in found.mistakes] == ["in-place-result"]
+    assert not found.names("missing")
+    handle = source.replace("(x)", "(x, async_op=True)")
+    assert list(checked(handle).names("missing")) == ["mindspore.CommHandle.shape"]
 
 
 def test_star_import_gives_the_adapters_names(checked: Checked) -> None:
