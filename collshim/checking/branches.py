@@ -164,7 +164,8 @@ def _shared(step: Step, ways: Sequence[_Arm]) -> bool:
 
 def _choices_of(statement: cst.CSTNode, file: File) -> Iterator[_Choice]:
     if isinstance(statement, cst.If):
-        yield _Choice(statement, statement.test, list(_tests(statement)), _arms(statement))
+        tests, arms = list(_tests(statement)), _arms(statement)
+        yield _Choice(statement, tests[0], tests, arms[:-1] if not arms[-1] and _name_all_ranks(tests) else arms)
     elif isinstance(statement, cst.Match):
         bodies = [_statements(case.body) for case in statement.cases]
         last = statement.cases[-1]
@@ -176,6 +177,12 @@ def _choices_of(statement: cst.CSTNode, file: File) -> Iterator[_Choice]:
                 yield _Choice(node, node.test, [node.test], [[node.body], [node.orelse]])
             elif isinstance(node, cst.BooleanOperation):
                 yield _Choice(node, node.left, [node.left], [[node.right], ()])
+
+
+def _name_all_ranks(tests: Sequence[cst.BaseExpression]) -> bool:
+    """Return whether conditions such as ``rank == 0`` and ``rank > 0`` name all ranks together."""
+    compared = {shortened(test.left) for test in tests if isinstance(test, cst.Comparison)}
+    return len(compared) == 1 and {names_first_rank(test) for test in tests} == {True, False}
 
 
 def _same_ranks(one: _Choice, other: _Choice) -> bool:

@@ -243,6 +243,10 @@ WRONG = {
 RIGHT = {
     "prints of rank 0": (TORCH, "dist.all_reduce(x)\nif rank == 0:\n    print(x)"),
     "both branches": (TORCH, "if rank == 0:\n    dist.broadcast(x, 0)\nelse:\n    dist.broadcast(y, 0)"),
+    "the first rank, the others, and no ranks at all": (
+        TORCH,
+        "if rank == 0:\n    dist.gather_object(x, parts)\nelif rank > 0:\n    dist.gather_object(x, None)",
+    ),
     "the first rank goes ahead": (
         TORCH,
         "if local_rank not in (-1, 0):\n    dist.barrier()\ndownload()\nif local_rank == 0:\n    dist.barrier()",
