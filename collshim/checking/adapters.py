@@ -69,10 +69,10 @@ def _by_attributes(name: str) -> Any:
     parts = name.split(".")
     for number, part in enumerate(parts):
         path = ".".join(parts[: number + 1])
-        if isinstance(found, torch.dtype) and not hasattr(found, part):
-            return Missing(path, f"use tf.as_dtype(x).{part}" if parts[0] == "tensorflow" else "")
         if number and not isinstance(found, ModuleType | type):
-            return found
+            is_missing = isinstance(found, torch.dtype) and not hasattr(found, part)
+            advice = f"use tf.as_dtype(x).{part}" if parts[0] == "tensorflow" else ""
+            return Missing(path, advice) if is_missing else found
         found = _module(path) if number == 0 else _member(found, part, path)
         if isinstance(found, Missing):
             return found

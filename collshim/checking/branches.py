@@ -10,6 +10,7 @@ import libcst.matchers as m
 
 from collshim.checking.files import File, dotted
 from collshim.checking.mistakes import Mistake, mistake, shortened
+from collshim.checking.paths import Ways
 from collshim.checking.program import Program, Step, functions
 from collshim.checking.ranks import depends_on_rank, differs_between_ranks, names_first_rank
 
@@ -91,12 +92,22 @@ class _Flow:
         if not any(_leaves(arm.body) for arm in arms):
             ways = arms
         kinds = [way.kinds for way in ways]
-        if all(one == kinds[0] for one in kinds):
+        if all(one == kinds[0] for one in kinds) or self._agree(arms, after):
             return
         if all(sorted(one) == sorted(kinds[0]) for one in kinds):
             yield self._reordered(choice, ways)
             return
         yield from self._one_sided(choice, ways)
+
+    def _agree(self, arms: Sequence[_Arm], after: Sequence[cst.CSTNode]) -> bool:
+        """Return whether each branch, with what follows it, has ways with the same collectives as the others' ways."""
+        ways = Ways(
+            lambda node: [step.kind for step in self._steps([node])],
+            lambda node: _leaves([node]),
+            lambda node: _fails([node]),
+        )
+        found = [ways.through([*arm.body, *after]) for arm in arms]
+        return found[:1] != [None] and all(one == found[0] for one in found)
 
     def _balanced(self, choices: Sequence[_Choice]) -> set[_Choice]:
         """Return the choices of a block for which a second one lets the other ranks make the same calls.

@@ -12,7 +12,7 @@ from collshim.checking.files import dotted
 from collshim.checking.values import Values
 
 _NAME = re.compile(
-    r"(?:^|_)(?:rank|rank_id|(?:local|global|node|world|dist|my|dp|tp|pp|cp|ep)_?rank)(?:_id)?$"
+    r"(?:^|(?<!all)_)(?:rank|rank_id|(?:local|global|node|world|dist|my|dp|tp|pp|cp|ep)_?rank)(?:_id)?$"
     r"|^_?(?:is|am)_(?:main|master|chief|root|first|last|leader|rank_?zero|global_zero|local_(?:main|master))\w*$"
     r"|^(?:on|is)_?rank_?(?:0|zero)$|^master_process$|^replica_id_in_sync_group$",
     re.IGNORECASE,

@@ -6,7 +6,8 @@ import pytest
 
 from collshim.checking.mistakes import RULES
 from tests.checking.conftest import Checked
-from tests.checking.programs import RIGHT, TORCH, WRONG
+from tests.checking.programs import TORCH, WRONG
+from tests.checking.right_programs import RIGHT
 
 
 @pytest.mark.parametrize("kind", WRONG)
