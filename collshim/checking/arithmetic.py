@@ -26,6 +26,7 @@ _CUTS = re.compile(r"\.(?:detach|item|data|numpy|tolist|asnumpy)\b")
 _LEARNED = re.compile(
     r"loss|logit|feat|(?:^|_)emb|pred|output|hidden|similarit|^(?:out|y|z|h)\d?(?:_|$)", re.IGNORECASE
 )
+_COUNTS = re.compile(r"(?:^|_)(?:num|n|counts?|tokens?|size|steps?|masks?|weights?)(?:_|$)", re.IGNORECASE)
 _MODEL = re.compile(
     r"^(?!(?:get|build|make|load|create|init|save)_)(?:.*_)?"
     r"(?:model|net|network|module|encoder|decoder|backbone|projector|classifier|generator)\d?$",
@@ -153,7 +154,7 @@ def _gathered(call: Call, file: File, values: Values) -> str:
 
 def _is_learned(node: cst.BaseExpression, file: File, values: Values) -> bool:
     """Return whether a variable may have a gradient: by its name, or because a model computes it."""
-    if not isinstance(node, cst.Name):
+    if not isinstance(node, cst.Name) or _COUNTS.search(node.value):
         return False
     sources = values.assigned(node)
     recorded = [one for one in sources if not (_is_unrecorded(one, file) or _CUTS.search(shortened(one, 10_000)))]

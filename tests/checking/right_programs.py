@@ -167,6 +167,11 @@ RIGHT = {
         "def step(model, x, mask):\n    count = mask.sum()\n    dist.all_reduce(count)\n"
         "    loss = model(x).sum() / count\n    loss.backward()",
     ),
+    "a number of elements for a loss": (
+        TORCH,
+        "def step(model, x, number):\n    num_for_loss = number.clone()\n    dist.all_reduce(num_for_loss)\n"
+        "    loss = model(x, divisor=num_for_loss.clamp_min(1))\n    loss.backward()",
+    ),
     "a sum divided": (TORCH, "dist.all_reduce(x)\nx /= world_size"),
     "a mean, divided by another number": (TORCH, "dist.all_reduce(x, op=ReduceOp.AVG)\nx /= steps"),
 }
