@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 import torch
+from torch._ops import _OpNamespace
 
 from collshim.errors import MissingNameError
 from collshim.frameworks import FRAMEWORKS
@@ -100,6 +101,8 @@ def _member(owner: ModuleType | type, name: str, path: str) -> Any:
     except ImportError as error:  # the module is imported at its first use
         return Missing(path, str(error))
     except AttributeError as error:
+        if isinstance(owner, _OpNamespace):  # libraries register operators when they are loaded
+            return None
         if isinstance(owner, type):
             return Missing(path, "") if not has_member(owner, name) else None
         module = _module(path)

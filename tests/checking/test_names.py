@@ -147,6 +147,11 @@ def test_attribute_of_none_is_a_mistake_and_no_missing_name(checked: Checked) ->
     assert list(checked(handle).names("missing")) == ["mindspore.CommHandle.shape"]
 
 
+def test_operators_of_libraries_are_not_missing(checked: Checked) -> None:
+    found = checked("import torch\nimport torch.distributed\ntorch.ops.own.reduce(1)\ntorch.ops.own.reduce.default(1)")
+    assert list(found.names("missing")) == []
+
+
 def test_star_import_gives_the_adapters_names(checked: Checked) -> None:
     found = checked("from mindspore import *\nset_seed(1)\nprint(Tensor)")
     assert "mindspore.Tensor" in found.names("supported")
