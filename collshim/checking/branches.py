@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import libcst as cst
 import libcst.matchers as m
 
+from collshim.checking.control_paths import Paths
 from collshim.checking.files import File, dotted
 from collshim.checking.mistakes import Mistake, mistake, shortened
-from collshim.checking.paths import Ways
 from collshim.checking.program import Program, Step, functions
 from collshim.checking.ranks import depends_on_rank, differs_between_ranks, names_first_rank
 
@@ -100,13 +100,13 @@ class _Flow:
         yield from self._one_sided(choice, ways)
 
     def _agree(self, arms: Sequence[_Arm], after: Sequence[cst.CSTNode]) -> bool:
-        """Return whether each branch, with what follows it, has ways with the same collectives as the others' ways."""
-        ways = Ways(
+        """Return whether the paths through each branch, and what follows it, call the same collectives."""
+        paths = Paths(
             lambda node: [step.kind for step in self._steps([node])],
             lambda node: _leaves([node]),
             lambda node: _fails([node]),
         )
-        found = [ways.through([*arm.body, *after]) for arm in arms]
+        found = [paths.through([*arm.body, *after]) for arm in arms]
         return found[:1] != [None] and all(one == found[0] for one in found)
 
     def _balanced(self, choices: Sequence[_Choice]) -> set[_Choice]:

@@ -149,7 +149,7 @@ WRONG = {
         TORCH,
         "if rank == 0:\n    raise SystemExit\ndist.barrier()  # here",
     ),
-    "no call on one of several ways": (
+    "no call on one of several paths": (
         "rank-branch",
         TORCH,
         "def save(model):\n    if rank != 0:\n        return\n    if parts == 1:\n        dist.barrier()  # here\n"

@@ -155,7 +155,7 @@ RIGHT = {
         "def step(model, x, y):\n    weights = frequencies(y)\n    dist.all_reduce(weights)\n"
         "    loss = (weights * model(x)).sum()\n    loss.backward()",
     ),
-    "one call on each way": (
+    "one call on each path": (
         TORCH,
         "def save(model):\n    if rank != 0:\n        dist.barrier()\n        return\n    if parts == 1:\n"
         "        dist.barrier()\n    else:\n        if not control:\n            dist.barrier()\n            return\n"

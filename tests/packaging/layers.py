@@ -159,7 +159,7 @@ LEVELS = (
     ("testing.processes",),
     ("testing.plugin",),
     ("conformance", "demo"),
-    (_C, f"{_C}.adapters", f"{_C}.files", f"{_C}.paths"),
+    (_C, f"{_C}.adapters", f"{_C}.files", f"{_C}.control_paths"),
     (f"{_C}.differences", f"{_C}.mistakes", f"{_C}.values"),
     (f"{_C}.calls", f"{_C}.ranks"),
     (f"{_C}.names", f"{_C}.program"),

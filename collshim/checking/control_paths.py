@@ -1,4 +1,4 @@
-"""The ways through some statements: which collectives a rank calls on each of them, in order."""
+"""The control-flow paths through some statements: which collectives a rank calls on each of them, in order."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import NamedTuple
 import libcst as cst
 
 Kinds = tuple[str, ...]
-"""The kinds of the collectives on a way."""
+"""The kinds of the collectives on a path."""
 
 _Found = set[tuple[Kinds, bool]] | None
 _MOST = 64
 
 
-class Ways(NamedTuple):
-    """Finds the ways through statements.
+class Paths(NamedTuple):
+    """Finds the paths through statements.
 
     Attributes:
         kinds_of: returns the kinds of the collectives that a statement or a condition calls.
-        leaves: returns whether a statement leaves the block; the way ends there.
-        fails: returns whether a statement raises an error or ends the process with one; the way does not count.
+        leaves: returns whether a statement leaves the block; the path ends there.
+        fails: returns whether a statement raises an error or ends the process with one; the path does not count.
     """
 
     kinds_of: Callable[[cst.CSTNode], Sequence[str]]
@@ -28,22 +28,22 @@ class Ways(NamedTuple):
     fails: Callable[[cst.CSTNode], bool]
 
     def through(self, statements: Sequence[cst.CSTNode]) -> frozenset[Kinds] | None:
-        """Return the collectives on each way; None if there are more than 64 ways."""
+        """Return the collectives on each path; None if there are more than 64 paths."""
         found = self._through(statements)
         return None if found is None else frozenset(kinds for kinds, _ in found)
 
     def _through(self, statements: Sequence[cst.CSTNode]) -> _Found:
-        """Return the same, and for each way whether it leaves the block."""
-        ways: _Found = {((), False)}
+        """Return the same, and for each path whether it leaves the block."""
+        paths: _Found = {((), False)}
         for statement in statements:
             more = self._of(statement)
-            if more is None or ways is None:
+            if more is None or paths is None:
                 return None
-            going = [kinds for kinds, has_left in ways if not has_left]
-            ways = {way for way in ways if way[1]} | {(kinds + own, ends) for kinds in going for own, ends in more}
-            if len(ways) > _MOST:
+            going = [kinds for kinds, has_left in paths if not has_left]
+            paths = {path for path in paths if path[1]} | {(kinds + own, ends) for kinds in going for own, ends in more}
+            if len(paths) > _MOST:
                 return None
-        return ways
+        return paths
 
     def _of(self, statement: cst.CSTNode) -> _Found:
         if isinstance(statement, cst.With):
