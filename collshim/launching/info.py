@@ -73,7 +73,7 @@ def _core() -> str:
     except (ImportError, ArgumentValueError) as error:
         return f"none: {error}"
     refusal = yama.refusal()
-    return core.description() + (f"; data of more than 64 KB goes through gloo, because {refusal}" if refusal else "")
+    return core.description() + (f"; data of more than 64 KB is copied twice, because {refusal}" if refusal else "")
 
 
 def _version_of(name: str) -> str:

@@ -70,7 +70,7 @@ LEVELS = (
     (f"{_M}.ring",),
     (f"{_M}.core",),
     (f"{_M}.group", f"{_M}.late_threads"),
-    (f"{_M}.far", f"{_M}.meeting"),
+    (f"{_M}.blocks", f"{_M}.far", f"{_M}.meeting"),
     (
         _P,
         f"{_P}.gloo_device",

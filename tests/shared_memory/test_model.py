@@ -93,6 +93,19 @@ MODELS = {
             "-DNO_DRAIN": STUCK,
         },
     ),
+    "blocks.pml": Model(
+        ("rank",),
+        {"two ranks": "-DRANKS=2", "three ranks": "-DRANKS=3"},
+        {
+            "-DNO_WAIT": VALUE,
+            "-DNO_FIRST_WAIT": VALUE,
+            "-DCOUNTED_FIRST": VALUE,
+            "-DFILLED_LATE": VALUE,
+            "-DAHEAD": VALUE,
+            "-DBUFFERS=1": VALUE,
+            "-DNO_WRAP": STUCK,
+        },
+    ),
 }
 
 SEARCH = ("-DSAFETY", "-DCOLLAPSE", "-DMEMLIM=4000")

@@ -60,7 +60,7 @@ def test_refusal_names_the_setting(setting: str, text: str, scope: Path) -> None
 def test_info_names_the_setting(scope: Path) -> None:
     scope.write_text("2")
     line = next(line for line in info.lines("1") if line.startswith("core"))
-    assert line.endswith("; data of more than 64 KB goes through gloo, because kernel.yama.ptrace_scope is 2")
+    assert line.endswith("; data of more than 64 KB is copied twice, because kernel.yama.ptrace_scope is 2")
 
 
 def reads_far() -> Any:

@@ -13,9 +13,10 @@ from collshim.calls.plan import Plan
 from collshim.layout import Parts
 from collshim.transports.processes.backend import is_over
 from collshim.transports.processes.fingerprint import Fingerprint, call_from, decode
+from collshim.transports.shared_memory.blocks import BlockTransfer
 from collshim.transports.shared_memory.far import FarTransfer
 from collshim.transports.shared_memory.group import Posted, SharedMemory
-from collshim.transports.shared_memory.layout import ABSENT, FAR
+from collshim.transports.shared_memory.layout import ABSENT, BLOCKS, FAR
 
 
 class Comparison(Protocol):
@@ -71,27 +72,31 @@ class SharedComparison(Posted):
 
     Attributes:
         headers: after ``read``, the encoded calls in rank order, if the compiled core can compare them; else None.
-        is_far: after ``read``, whether the ranks read larger data from each other's memory.
+        is_far: after ``read``, whether the data is larger than a slot, and a transfer moves it.
+        is_in_blocks: after ``read``, whether it moves in blocks.
     """
 
-    __slots__ = ("headers", "is_far")
+    __slots__ = ("headers", "is_far", "is_in_blocks")
 
     def __init__(self, shared: SharedMemory, header: bytes, data: Parts | None, number: int | None = None) -> None:
         self.headers: tuple[bytes, ...] | None = None
-        self.is_far = False
+        self.is_far = self.is_in_blocks = False
         super().__init__(shared, header, data, number)
 
     def read(self) -> list[Fingerprint]:
         """See ``Comparison``; the data is valid until ``release``."""
         slots = self.slots()
         kinds = [slot.kind for slot in slots]
-        self.is_far = FAR in kinds and ABSENT not in kinds
+        self.is_in_blocks = BLOCKS in kinds
+        self.is_far = (FAR in kinds or self.is_in_blocks) and ABSENT not in kinds
         if self.shared.has_core:
             self.headers = tuple(slot.header for slot in slots)
         return [Fingerprint(call_from(slot.header), slot.data, slot.posted) for slot in slots]
 
     def transfer(
         self, plan: Plan, calls: Sequence[Call], dtype: torch.dtype | None, inputs: Parts | None, outputs: Parts | None
-    ) -> FarTransfer:
-        """Return the transfer of the data whose addresses the ranks posted."""
-        return FarTransfer(self.shared, self.number or 0, plan, calls, dtype or torch.uint8, inputs, outputs)
+    ) -> FarTransfer | BlockTransfer:
+        """Return the transfer of the data whose addresses or lengths the ranks posted."""
+        return (BlockTransfer if self.is_in_blocks else FarTransfer)(
+            self.shared, self.number or 0, plan, calls, dtype or torch.uint8, inputs, outputs
+        )

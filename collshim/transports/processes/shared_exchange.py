@@ -1,14 +1,13 @@
 """One collective between processes of one host, through shared memory.
 
-Small data is in the slots, beside the calls. Each rank reads larger data from the memory of the ranks that have it. If
-the system does not allow that, larger data goes through gloo.
+Small data is in the slots, beside the calls. Each rank reads larger data from the memory of the ranks that have it; if
+the system does not allow that, larger data travels in blocks.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, NoReturn
 
 from torch.autograd.graph import increment_version
@@ -23,9 +22,10 @@ from collshim.transports.processes.comparison import SharedComparison
 from collshim.transports.processes.exchange import OVER, Exchange
 from collshim.transports.processes.fingerprint import inline_tensor
 from collshim.transports.processes.progress import PROGRESS
+from collshim.transports.shared_memory.blocks import BlockTransfer, length
 from collshim.transports.shared_memory.far import FarTransfer, Reading, addresses, reads_shares, unreadable
 from collshim.transports.shared_memory.group import SharedMemory, written
-from collshim.transports.shared_memory.layout import ABSENT, DONE, FAR, INLINE, LENT, UNREADABLE
+from collshim.transports.shared_memory.layout import ABSENT, BLOCKS, DONE, FAR, INLINE, LENT, UNREADABLE
 from collshim.transports.waiting import FIRST_SLICE
 
 
@@ -38,7 +38,7 @@ class SharedExchange(Exchange):
     """
 
     comparison: SharedComparison
-    far: FarTransfer | None = None
+    far: FarTransfer | BlockTransfer | None = None
     _in_core: Any = None
     """The result that the core writes, kept here so that an interrupted call can go on with it."""
 
@@ -47,7 +47,9 @@ class SharedExchange(Exchange):
         inputs, plan = self.inputs, self.plan
         fits, data = inline_tensor(inputs, shared.room)
         kind = INLINE if fits else ABSENT
-        if (not fits and shared.reads_far and plan.on_cpu) or (inputs is None and reads_shares(plan, shared)):
+        if not fits and plan.on_cpu and not shared.reads_far:
+            kind, data = BLOCKS, length(inputs)
+        elif (not fits and plan.on_cpu) or (inputs is None and reads_shares(plan, shared)):
             if self.outputs is None and (plan.collective is ALL_REDUCE or not plan.gives):
                 self.outputs = plan.carrier.allocate(plan)
             kind, data = FAR, addresses(plan, inputs, self.outputs)
@@ -123,7 +125,7 @@ class SharedExchange(Exchange):
             self._begin_far(agreed)
         else:
             super()._follow(agreed, data)
-        is_shared = is_far or all(part is not None for part in data)
+        is_shared = not self.comparison.is_in_blocks and (is_far or all(part is not None for part in data))
         if is_shared and agreed.headers is None and self.comparison.headers is not None:
             agreed.set_movement(self.plan, self.comparison.headers)
             if agreed.movement is not None and self.plan.carrier.in_line is None:
@@ -146,13 +148,13 @@ class SharedExchange(Exchange):
         if self.far.is_ready():
             self._move(self.far, time.monotonic())
 
-    def _move(self, far: FarTransfer, limit: float | None) -> None:
+    def _move(self, far: FarTransfer | BlockTransfer, limit: float | None) -> None:
         """Take the next step of a transfer, once the other ranks are ready for it; failures end the group."""
         shared = self.comparison.shared
         if far.steps:
             if not far.is_ready():
                 far.announce()
-                self._await(partial(shared.await_stage, far.number), limit)
+                self._await(far.await_others, limit)
             try:
                 far.step()
             except Exception as error:

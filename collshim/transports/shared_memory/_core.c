@@ -254,7 +254,7 @@ static PyObject *ring_advance(PyObject *self, PyObject *const *given, Py_ssize_t
     uint32_t value = (uint32_t)integer(given[1]);
     if (PyErr_Occurred()) return NULL;
     if (which == RELEASED) release(ring, value - 1);
-    if (which == STAGE) advance(counter_of(ring, ring->rank, STAGE), value);
+    if (which == STAGE || which == BLOCK) advance(counter_of(ring, ring->rank, which), value);
     Py_RETURN_NONE;
 }
 

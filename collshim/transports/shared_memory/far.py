@@ -123,6 +123,10 @@ class FarTransfer:
         values = array("Q", shared.read(start, nbytes))
         return _Given(rank + 1, values[:-1], values[-1])
 
+    def await_others(self, seconds: float) -> bool:
+        """Wait until every rank has taken the first step, for at most that many seconds."""
+        return self._shared.await_counters(STAGE, self.number, time.monotonic() + seconds)
+
     def is_ready(self) -> bool:
         """Return whether the next step would not wait for a rank."""
         return self.steps == 2 or not self._is_in_shares or self._shared.has_passed(STAGE, self.number)

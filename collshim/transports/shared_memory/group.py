@@ -22,8 +22,8 @@ from collshim.transports.shared_memory.layout import (
     PAGE,
     POSTED,
     RELEASED,
-    STAGE,
     WAITING,
+    blocks_bytes,
     pipes_bytes,
     segment_bytes,
 )
@@ -48,6 +48,7 @@ _FEW_LOOKS = 64
 
 _INLINE_ROOM, _LEAST_ROOM, _ROOM_OF_GROUP = 1 << 16, 1 << 12, 1 << 20
 _PIPE_ROOM, _PIPES_OF_GROUP = 1 << 18, 1 << 24
+_BLOCK_ROOM, _BLOCKS_OF_GROUP = 1 << 18, 1 << 24
 _WRAP = 1 << 32
 
 
@@ -66,13 +67,22 @@ def pipe_room(size: int) -> int:
     return min(_PIPE_ROOM, _PIPES_OF_GROUP // size**2 // PAGE * PAGE)
 
 
+def block_room(size: int) -> int:
+    """Return the bytes of each of a rank's two buffers in a group of ``size``."""
+    return max(PAGE, min(_BLOCK_ROOM, _BLOCKS_OF_GROUP // (2 * size) // PAGE * PAGE))
+
+
 def _slots_bytes(size: int) -> int:
     return -(-segment_bytes(size, SLOTS, header_room(size), data_room(size)) // PAGE) * PAGE
 
 
+def _blocks_start(size: int) -> int:
+    return _slots_bytes(size) + -(-pipes_bytes(size, pipe_room(size)) // PAGE) * PAGE
+
+
 def segment_bytes_for(size: int) -> int:
     """Return the length in bytes of the memory that a group of ``size`` shares; unused pages cost nothing."""
-    return _slots_bytes(size) + pipes_bytes(size, pipe_room(size))
+    return _blocks_start(size) + blocks_bytes(size, block_room(size))
 
 
 def _reason(rank: int, state: int) -> str:
@@ -187,6 +197,7 @@ class SharedMemory:
 
     Attributes:
         bytes: the memory.
+        block_room: the bytes of each of a rank's two buffers for blocks.
         has_core: whether the compiled core is in use.
         has_processors: whether each rank has a processor of its own.
         pipes: for messages; None if the group is so large that they would take too much memory.
@@ -222,6 +233,7 @@ class SharedMemory:
             self.ring.read_far(array("q", processes).tobytes())
         self.bytes = memoryview(segment.memory).cast("B")
         self.pipes_start, room = _slots_bytes(size), pipe_room(size)
+        self.block_room = block_room(size)
         place = segment.address + self.pipes_start, len(segment.memory) - self.pipes_start
         self.pipes: Any = core.Pipes(*place, size, rank, room, looks, segment.memory) if room else None
         self.address, self._memory = segment.address, segment.memory
@@ -288,10 +300,6 @@ class SharedMemory:
                 return False
         return True
 
-    def await_stage(self, number: int, seconds: float) -> bool:
-        """Wait until every rank has taken the first step of a transfer, for at most that many seconds."""
-        return self.await_counters(STAGE, number, time.monotonic() + seconds)
-
     def _number_to_release(self) -> int:
         """Return the number of the call that all ranks must have released before this rank can post another."""
         return int(self.ring.counter(POSTED, self.rank) - SLOTS) % _WRAP
@@ -324,7 +332,9 @@ class SharedMemory:
             return Slot(header, kind, None, posted)
         if not nbytes:
             return Slot(header, kind, torch.empty(0, dtype=torch.uint8, device="cpu"), posted)
-        data = torch.frombuffer(self._memory, dtype=torch.uint8, count=nbytes, offset=start)
+        data = torch.frombuffer(
+            self._memory, dtype=torch.uint8, count=nbytes, offset=start
+        )  # on the path of every call
         return Slot(header, kind, data, posted)
 
     def release(self, number: int) -> None:
@@ -342,6 +352,14 @@ class SharedMemory:
     def read(self, start: int, nbytes: int) -> bytes:
         """Return bytes of the memory."""
         return bytes(self._memory[start : start + nbytes])
+
+    def view(self, start: int, nbytes: int) -> Tensor:
+        """Return bytes of the memory, without copying them."""
+        return torch.frombuffer(self._memory, dtype=torch.uint8, count=nbytes, offset=start)
+
+    def block_start(self, rank: int, which: int) -> int:
+        """Return the offset of the first or the second buffer of a rank for blocks."""
+        return _blocks_start(self.size) + (2 * rank + which) * self.block_room
 
     def read_from(self, rank: int, address: int, target: int, nbytes: int) -> bool:
         """Copy from an address in the memory of another rank's process; return whether that was possible."""

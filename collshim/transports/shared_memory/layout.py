@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 PAGE = 4096
-CONTROL_BYTES = 512
+CONTROL_BYTES = 640
 COUNTER_BYTES = 128
-STATE_OFFSET = 3 * COUNTER_BYTES
+STATE_OFFSET = 4 * COUNTER_BYTES
 SLOT_HEAD = 64
 
 SLEEPER_BYTES = 128
@@ -14,10 +14,11 @@ RECORD_HEAD = 64
 UNIT = 64
 """Records in a pipe begin at multiples of this number of bytes, as does their data."""
 
-POSTED, RELEASED, STAGE = range(3)
-"""A rank's counters: calls posted, calls whose slots it has read, and steps of its transfers of larger data."""
+POSTED, RELEASED, STAGE, BLOCK = range(4)
+"""A rank's counters: calls posted, calls whose slots it has read, the first steps of transfers that have two, and the
+steps of transfers in blocks."""
 
-COUNTERS = 3
+COUNTERS = 4
 
 DONE, WAITING, ARRIVED, LENT, UNREADABLE = range(5)
 """The outcomes that ``finish`` returns.
@@ -55,8 +56,9 @@ NUMBERS = {
 ALIVE, ENDED, CLOSED = range(3)
 """A rank's state: alive, ended by a call that it gave up, or closed. In the last two states it posts no more calls."""
 
-INLINE, ABSENT, FAR = range(3)
-"""The kind of a slot's data: the rank's input; nothing, since the input is too large; addresses of a larger input."""
+INLINE, ABSENT, FAR, BLOCKS = range(4)
+"""The kind of a slot's data: the rank's input; nothing, since the input is too large; addresses of a larger input; the
+length of a larger input that travels in blocks."""
 
 PUSHED, ASLEEP, FULL = range(3)
 """The outcome of writing to a pipe: the record was written; it was written, and the reader must be woken; or there was
@@ -77,6 +79,11 @@ def slots_start(size: int) -> int:
 def segment_bytes(size: int, slots: int, header_bytes: int, data_bytes: int) -> int:
     """Return the length of a segment in bytes."""
     return slots_start(size) + size * slots * (SLOT_HEAD + header_bytes + data_bytes)
+
+
+def blocks_bytes(size: int, room: int) -> int:
+    """Return the bytes of a group's buffers for blocks, two of this room for each rank."""
+    return 2 * size * room
 
 
 def pipes_start(size: int) -> int:

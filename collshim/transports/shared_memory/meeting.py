@@ -97,7 +97,7 @@ def meet(
         _require(offers, unmapped, rank)
         return None
     processes, reads_far = [offer.process for offer in offers], all(outcome.reads_far for outcome in outcomes)
-    carries_all = reads_far and not any(outcome.has_gpu for outcome in outcomes)
+    carries_all = not any(outcome.has_gpu for outcome in outcomes)
     return SharedMemory(found, rank, size, processes, reads_far=reads_far, carries_all=carries_all)
 
 

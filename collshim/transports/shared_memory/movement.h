@@ -15,7 +15,7 @@
 #define MOST_BLOCK (1 << 17)  /* the largest number of these bytes per rank */
 
 enum { NOTHING, REDUCED, REDUCED_PART, ALL_PARTS, FROM_ROOT, PART_OF_ROOT, PART_OF_EACH };
-enum { INLINE, ABSENT, FAR };
+enum { INLINE, ABSENT, FAR, BLOCKS };
 
 #define MOST 64 /* the largest number of ranks whose pieces are reduced here */
 
@@ -203,10 +203,10 @@ static int read_shares(const far_t *far, char *out) {
     return -1;
 }
 
-/* Return whether some rank has posted addresses instead of data. */
+/* Return whether some rank has posted addresses, or a length, instead of data. */
 static bool is_far(const ring_t *ring, uint32_t number) {
     for (uint32_t rank = 0; rank < ring->size; rank++)
-        if (slot_of(ring, rank, number)->kind == FAR) return true;
+        if (slot_of(ring, rank, number)->kind >= FAR) return true;
     return false;
 }
 

@@ -202,7 +202,7 @@ class Ring:
         return text, kind, start + self._header_bytes, nbytes, posted
 
     def advance(self, which: int, value: int) -> None:
-        """Set this rank's ``RELEASED`` or ``STAGE``.
+        """Set this rank's ``RELEASED``, ``STAGE`` or ``BLOCK``.
 
         ``STAGE`` follows ``RELEASED``: once 2**31 calls behind, it would seem to be ahead of them.
         """

@@ -28,7 +28,7 @@
 #define PAGE 4096
 #define SLOT_HEAD 64 /* bytes before the header */
 
-enum { POSTED, RELEASED, STAGE, COUNTERS };
+enum { POSTED, RELEASED, STAGE, BLOCK, COUNTERS }; /* blocks.py describes BLOCK */
 enum { ALIVE, ENDED, CLOSED };
 
 typedef struct {

@@ -20,8 +20,8 @@ from torch import Tensor
 import collshim.torch.distributed as dist
 from tests.engine.worlds import Outcome, attempt, world
 
-LENGTH = 60_000
-"""Numbers of a rank, or of each of its parts; a multiple of the number of ranks."""
+LENGTH = 150_000
+"""Numbers of a rank, or of each of its parts; a multiple of the number of ranks. They fill several blocks."""
 
 ROUNDS = 3
 """The first call of its kind is compared in Python, and the others in the core."""
@@ -124,6 +124,31 @@ def _all_to_all(rank: int, turn: int) -> tuple[Tensor, Tensor]:
     return out, torch.cat([given(other, turn).view(SIZE, -1)[rank] for other in range(SIZE)])
 
 
+def _all_to_all_list(rank: int, turn: int) -> tuple[Tensor, Tensor]:
+    """Send parts that differ in length, some of which fit in a slot."""
+    lengths = [[1000 * 8 ** ((sender + receiver) % SIZE) for receiver in range(SIZE)] for sender in range(SIZE)]
+    parts = [given(rank, turn, length) + receiver for receiver, length in enumerate(lengths[rank])]
+    outs = [torch.empty(lengths[sender][rank]) for sender in range(SIZE)]
+    dist.all_to_all(outs, parts)
+    expected = [given(sender, turn, lengths[sender][rank]) + rank for sender in range(SIZE)]
+    return torch.cat(outs), torch.cat(expected)
+
+
+def _all_gather_unequal(rank: int, turn: int) -> tuple[Tensor, Tensor]:
+    """Gather tensors of which one is empty, one fits in a slot, and one does not."""
+    lengths = [0, 1000, LENGTH]
+    outs = [torch.empty(length) for length in lengths]
+    dist.all_gather(outs, given(rank, turn, lengths[rank]))
+    return torch.cat(outs), torch.cat([given(other, turn, length) for other, length in enumerate(lengths)])
+
+
+def _all_reduce_of_doubles(rank: int, turn: int) -> tuple[Tensor, Tensor]:
+    out = given(rank, turn).double() / 3
+    dist.all_reduce(out)
+    first, second, third = (given(other, turn).double() / 3 for other in range(SIZE))
+    return out, first + second + third
+
+
 CALLS: dict[str, Callable[[int, int], tuple[Tensor, Tensor]]] = {
     "all_reduce": _all_reduce,
     "all_reduce of another kind": _maximum,
@@ -136,6 +161,9 @@ CALLS: dict[str, Callable[[int, int], tuple[Tensor, Tensor]]] = {
     "gather": _gather,
     "scatter": _scatter,
     "all_to_all": _all_to_all,
+    "all_to_all of unequal parts": _all_to_all_list,
+    "all_gather of unequal tensors": _all_gather_unequal,
+    "all_reduce of float64": _all_reduce_of_doubles,
 }
 
 

@@ -1,0 +1,42 @@
+"""Where the system forbids ranks to read each other's memory, calls of larger data are right, and fail as elsewhere."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from pathlib import Path
+
+import pytest
+
+from collshim.transports.shared_memory import core
+from tests.shared_memory.protocol.building import run
+from tests.shared_memory.without_reads import NUMBERS
+
+ROOT = Path(__file__).parents[2]
+READS = "not cannot_be_read and not test_broadcasts and not dense_messages_are_repeated_whole"
+"""Leaves out the tests which find that ranks read each other's memory."""
+
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(core.Ring is None, reason=f"shared memory is not used here: {core.description()}"),
+    pytest.mark.skipif(platform.machine() not in NUMBERS, reason="the numbers of the system calls are not known"),
+]
+
+
+def passes(seconds: float, *words: str) -> None:
+    """Run pytest with these words where reads are forbidden; fail with its output if it fails."""
+    done = run([sys.executable, "-m", "tests.shared_memory.without_reads", "-q", "-k", READS, *words], seconds, ROOT)
+    assert done.status == 0, done.output
+    assert " passed" in done.output
+
+
+@pytest.mark.timeout(400)
+def test_larger_calls_are_right_without_reads() -> None:
+    passes(380, "tests/engine/test_larger.py")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3000)
+@pytest.mark.parametrize("folder", ["tests/engine", "tests/shared_memory", "tests/robustness", "collshim/conformance"])
+def test_all_tests_pass_without_reads(folder: str) -> None:
+    passes(2900, "-m", "processes and not slow", f"--ignore={__file__}", folder)
