@@ -135,11 +135,14 @@ static inline bool has_room(const ring_t *ring, uint32_t number) {
 static inline void fill(const ring_t *ring, uint32_t number, const void *header, uint64_t header_bytes, uint32_t kind,
                         const void *data, uint64_t data_bytes) {
     slot_t *slot = slot_of(ring, ring->rank, number);
-    slot->header_bytes = (uint32_t)header_bytes;
+    /* A header that is there already stays: what is not written need not be fetched again by the other ranks. */
+    if (slot->header_bytes != header_bytes || memcmp(header_of(slot), header, header_bytes)) {
+        slot->header_bytes = (uint32_t)header_bytes;
+        memcpy(header_of(slot), header, header_bytes);
+    }
     slot->kind = kind;
     slot->data_bytes = data_bytes;
     slot->posted = seconds_now();
-    memcpy(header_of(slot), header, header_bytes);
     if (data) memcpy(data_of(ring, slot), data, data_bytes);
     advance(counter_of(ring, ring->rank, POSTED), number + 1);
 }
