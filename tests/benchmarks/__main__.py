@@ -132,7 +132,11 @@ def _lines(effort: Effort, ops: Sequence[str], sections: Sequence[str]) -> Itera
     start = time.monotonic()
     yield from (*page.origin(), HEAD, "")
     findings = goals.Findings({})
-    yield from _for_users(effort, ops, sections)
+    if "shared" in sections:
+        of_one_host: list[one_host.Times] = []
+        findings = findings._replace(one_host=of_one_host)
+        yield from _shared(effort, ops, of_one_host)
+    yield from _for_users(effort, sections)
     if "host" in sections:
         findings = findings._replace(host=host.measure_host(ops, max(10, int(150 * effort.share))))
         yield from tables.host(findings.host)
@@ -160,10 +164,8 @@ def _lines(effort: Effort, ops: Sequence[str], sections: Sequence[str]) -> Itera
     print(f"{time.monotonic() - start:.0f} s", file=sys.stderr)
 
 
-def _for_users(effort: Effort, ops: Sequence[str], sections: Sequence[str]) -> Iterator[str]:
+def _for_users(effort: Effort, sections: Sequence[str]) -> Iterator[str]:
     """Measure what users get who change nothing."""
-    if "shared" in sections:
-        yield from _shared(effort, ops)
     if "waiting" in sections:
         yield from tables.waiting(waiting.measure_waiting(max(0.1, 5 * effort.share)))
     if "making" in sections:
@@ -172,13 +174,15 @@ def _for_users(effort: Effort, ops: Sequence[str], sections: Sequence[str]) -> I
         yield from tables.marked(marked.measure_marked(max(2, int(50 * effort.share))))
 
 
-def _shared(effort: Effort, ops: Sequence[str]) -> Iterator[str]:
-    """Measure ranks that are processes of one host, beside each MPI."""
+def _shared(effort: Effort, ops: Sequence[str], found: list[one_host.Times]) -> Iterator[str]:
+    """Measure ranks that are processes of one host, beside each MPI; ``found`` gets the times of two ranks."""
     names = tuple(name for name in one_host.CALLS if name in ops or name == one_host.PINGPONG)
     for size in effort.processes:
         sizes = effort.shared if size == 2 else effort.shared[:4]
         asked = one_host.Asked(names, sizes, max(2, int(one_host.TURNS * effort.share)))
         for times in one_host.measure(asked, size, effort.mpis):
+            if size == 2:
+                found.append(times)
             yield from tables.one_host(times, size)
         forms = tuple(name for name in one_host.FORMS if name in ops and size == 2)
         if forms:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import product
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -20,10 +20,11 @@ from tests.benchmarks.measure import (
     ratio_of_tenths,
     slower_beyond_noise,
 )
-from tests.benchmarks.operations import COLLECTIVES, OPS
+from tests.benchmarks.one_host import OWN, SHIM, Times
+from tests.benchmarks.operations import COLLECTIVES
 from tests.benchmarks.ranks import Tables
 from tests.benchmarks.small import ALL_GATHER
-from tests.benchmarks.steps import GLOO, Steps
+from tests.benchmarks.steps import GLOO, Steps, less_communication
 from tests.benchmarks.tables import NAMES, Measured, copies, over, table
 
 HOST = {"engine": 2.0, "engine, NumPy": 5.0}
@@ -35,10 +36,17 @@ OF_TORCH = 1.1
 SMALL_ALL_GATHER = 100.0
 """The limit in microseconds of all_gather of 1 KB among four threads."""
 
+LESS_COMMUNICATION = 1.5
+"""How many times as long a training step is to communicate over gloo."""
+
 STEPS = {"check off": 1.05, "check on": 1.25}
 """The limits of a training step's time relative to the same step over gloo."""
 
-LARGE = SIZES["1 MB"]
+OF_ONE_HOST = ((SIZES["4 KB"], 40.0), (SIZES["64 KB"], 8.0), (SIZES["64 MB"], 3.0))
+"""How many times as fast as unchecked gloo two processes of one host are to be, up to a number of bytes."""
+
+OF_MPI = 1.5
+"""How many times as fast as the faster MPI they are to be, as the geometric mean of all calls and sizes."""
 
 OF_STACKED = 1.1
 """The limit of a form's time relative to the stacked one, and of a copy's relative to a copy."""
@@ -60,6 +68,7 @@ class Findings(NamedTuple):
     host: Host = MappingProxyType({})
     adapter: Tables = MappingProxyType({})
     forms: Forms | None = None
+    one_host: Sequence[Times] = ()
     small: Mapping[str, Figure] = MappingProxyType({})
     steps: Steps = MappingProxyType({})
 
@@ -72,7 +81,7 @@ def goals(findings: Findings) -> Iterator[Goal]:
     for op, samples in findings.host.items():
         if op in NUMPY:
             yield from _host(op, samples)
-    yield from _threads(findings.cells)
+    yield from _one_host(findings.one_host)
     yield from _torch(findings.cells)
     for op, cells in findings.adapter.items():
         if op in COLLECTIVES:
@@ -90,17 +99,37 @@ def _host(op: str, samples: Samples) -> Iterator[Goal]:
         yield Goal(f"host time over bare: {op}, {name}", f"<= {wanted:g} us", f"{more:.2f} us", more <= wanted)
 
 
-def _threads(measured: Measured) -> Iterator[Goal]:
-    """Compare threads, which always check calls, with gloo processes on two ranks, checked and unchecked."""
-    for op, processes in product(OPS, ("check on", "check off")):
-        small = {n: samples for n, samples in measured.get((op, 2), {}).items() if n < LARGE}
-        large = {n: samples for n, samples in measured.get((op, 2), {}).items() if n >= LARGE}
-        for sizes, factor in ((small, 4.0), (large, 2.0)):
-            times = {n: ratio(samples, processes, "threads") for n, samples in sizes.items()}
-            wanted = 1.5 if op == "all_to_all" else factor
-            if times and op != "reduce_scatter":
-                subject = f"threads against processes, {processes}, 2 ranks: {op}"
-                yield Goal(subject, f">= {wanted:g} times", _by_size(times, 1), min(times.values()) >= wanted)
+def _one_host(found: Sequence[Times]) -> Iterator[Goal]:
+    """Compare two processes of one host, which compare their calls, with gloo and with MPIs that do not."""
+    for op in found[0] if found else ():
+        times = {n: min(_tenths(cells[op], n, [GLOO])[0] for cells in found) for n in found[0][op]}
+        for least, (most, factor) in zip([-1, *(most for most, _ in OF_ONE_HOST)], OF_ONE_HOST, strict=False):
+            some = {n: value for n, value in times.items() if least < n <= most}
+            if some:
+                subject = f"processes of one host against gloo, p10: {op}"
+                yield Goal(subject, f">= {factor:g} times", _by_size(some, 1), min(some.values()) >= factor)
+    by_mpi = {op: _of_mpis(op, found) for op in (found[0] if found else ())}
+    for op, times in by_mpi.items():
+        if times:
+            subject = f"processes of one host against the faster MPI, p10: {op}"
+            yield Goal(subject, "not slower", _by_size(times, 1), min(times.values()) >= 1)
+    every = [value for times in by_mpi.values() for value in times.values()]
+    if every:
+        mean, subject = statistics.geometric_mean(every), "processes of one host against the faster MPI, p10: mean"
+        yield Goal(subject, f">= {OF_MPI:g} times", f"{mean:.2f}", mean >= OF_MPI)
+
+
+def _of_mpis(op: str, found: Sequence[Times]) -> dict[int, float]:
+    """Return how many times as fast as the faster MPI a call is, by size; empty without MPIs."""
+    ratios = {n: [value for times in found for value in _tenths(times[op], n)] for n in found[0][op]}
+    return {n: min(values) for n, values in ratios.items() if values}
+
+
+def _tenths(cells: Cells, nbytes: int, others: Sequence[str] = ()) -> list[float]:
+    """Return how many times as long as collshim's these contenders take; by default, the MPIs."""
+    samples = cells[nbytes]
+    others = others or [name for name in samples if name not in OWN]
+    return [ratio_of_tenths(samples, other, SHIM) for other in others]
 
 
 def _by_size(times: Mapping[int, float], digits: int) -> str:
@@ -129,6 +158,9 @@ def _steps(model: str, samples: Samples) -> Iterator[Goal]:
     for kind, limit in STEPS.items():
         share = ratio_of_tenths(samples, kind, GLOO)
         yield Goal(f"step / gloo's, p10: {model}, {kind}", f"<= {limit}", f"{share:.2f}", share <= limit)
+    less = less_communication(samples, "check on")
+    subject = f"communication of a step, gloo's / ours, p10: {model}"
+    yield Goal(subject, f">= {LESS_COMMUNICATION}", f"{less:.1f}", less >= LESS_COMMUNICATION)
 
 
 def _ranks(size: int) -> str:

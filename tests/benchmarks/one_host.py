@@ -31,6 +31,9 @@ from tests.benchmarks.ranks import adapter_group, torchs_gloo
 from tests.ports import free_port
 
 GLOO, ENGINE, SHIM, BACKEND = "gloo", "collshim", "collshim.torch", "backend"
+OWN = (GLOO, ENGINE, SHIM, BACKEND)
+"""The contenders that are always there; any other is an MPI."""
+
 PINGPONG = "send and recv"
 CALLS = (
     "all_reduce", "broadcast", "all_gather", "reduce_scatter", "all_to_all", "gather", "scatter", "barrier", PINGPONG,

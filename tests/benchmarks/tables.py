@@ -12,10 +12,10 @@ from tests.benchmarks.making import Makings
 from tests.benchmarks.making import rows as making_rows
 from tests.benchmarks.marked import rows
 from tests.benchmarks.measure import SIZES, Cells, Figure, Samples, figures, ratio, ratio_of_tenths, shown
-from tests.benchmarks.one_host import BACKEND, ENGINE, SHIM
+from tests.benchmarks.one_host import BACKEND, ENGINE, OWN, SHIM
 from tests.benchmarks.operations import OPS
 from tests.benchmarks.ranks import Tables
-from tests.benchmarks.steps import GLOO, Steps
+from tests.benchmarks.steps import ALONE, GLOO, Steps, less_communication
 from tests.benchmarks.waiting import COLLSHIM, Shares
 from tests.benchmarks.waiting import rows as waiting_rows
 
@@ -56,6 +56,7 @@ def one_host(times: Tables, size: int, title: str = "Processes of one host") -> 
     """Return calls of ranks of one host, and how many times as long gloo and MPI take, by tenth percentiles."""
     header, rows = _columns(times)
     others = [name for name in header[2:] if name not in (ENGINE, SHIM, BACKEND)]
+    beside = "".join(f", beside {name}" for name in others if name not in OWN)
     last = [
         [f"{ratio_of_tenths(samples, other, SHIM):.1f}" for other in others]
         for cells in times.values()
@@ -63,7 +64,7 @@ def one_host(times: Tables, size: int, title: str = "Processes of one host") -> 
     ]
     both = [[*row, *ratios] for row, ratios in zip(rows, last, strict=True)]
     head = [*header, *(f"{name} / {SHIM}" for name in others)]
-    return [f"### {title}, check on, {size} ranks", "", *table(head, both)]
+    return [f"### {title}, check on, {size} ranks{beside}", "", *table(head, both)]
 
 
 def marked(times: dict[str, list[float]]) -> list[str]:
@@ -146,12 +147,13 @@ def small(times: Mapping[str, Figure]) -> list[str]:
 def steps(times: Steps) -> list[str]:
     """Return the training steps over gloo and over the backend, and their ratios."""
     kinds = ("check off", "check on")
-    header = ["model", GLOO, *kinds, *(f"{kind} / {GLOO}, p10" for kind in kinds)]
+    header = ["model", GLOO, *kinds, ALONE, *(f"{kind} / {GLOO}, p10" for kind in kinds), "communication, gloo / on"]
     rows = []
     for model, samples in times.items():
         reported = figures(samples)
         ratios = [f"{ratio_of_tenths(samples, kind, GLOO):.2f}" for kind in kinds]
-        rows.append([model, *(str(reported[kind]) for kind in (GLOO, *kinds)), *ratios])
+        ratios.append(f"{less_communication(samples, 'check on'):.1f}")
+        rows.append([model, *(str(reported[kind]) for kind in (GLOO, *kinds, ALONE)), *ratios])
     return ["### Steps of DistributedDataParallel, 2 ranks", "", *table(header, rows)]
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.benchmarks import __main__ as benchmarks
+from tests.benchmarks import goals
 from tests.benchmarks.measure import concatenate, in_turns, slower_beyond_noise, slowest
+from tests.benchmarks.one_host import SHIM, Times
 from tests.benchmarks.operations import COLLECTIVES, OPERATIONS, OPS
 from tests.benchmarks.page import BEGIN, END, write
 
@@ -80,6 +82,19 @@ def test_page_without_markers_is_refused_and_unchanged(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="has no place for figures"):
         write(page, ["figures"])
     assert page.read_text(encoding="utf-8") == "words"
+
+
+def test_goals_of_one_host_take_the_worst_size_and_the_faster_mpi() -> None:
+    def times(mpi: str, small: float, large: float) -> Times:
+        samples: dict[str, list[float]] = {"gloo": [small], SHIM: [1.0], mpi: [large]}
+        return {"all_reduce": {4: samples, 1 << 12: {"gloo": [50.0], SHIM: [1.0], mpi: [4.0]}}}
+
+    found = list(goals.goals(goals.Findings({}, one_host=[times("a", 41.0, 2.0), times("b", 45.0, 1.0)])))
+    assert [(goal.measured, goal.reached) for goal in found] == [
+        ("4 B 41.0, 4 KB 50.0", True),
+        ("4 B 1.0, 4 KB 4.0", True),
+        ("2.00", True),
+    ]
 
 
 def test_docs_page_has_markers(tmp_path: Path) -> None:
