@@ -15,7 +15,7 @@ from tests.benchmarks.measure import SIZES, Cells, Figure, Samples, figures, rat
 from tests.benchmarks.one_host import BACKEND, ENGINE, OWN, SHIM
 from tests.benchmarks.operations import OPS
 from tests.benchmarks.ranks import Tables
-from tests.benchmarks.steps import ALONE, GLOO, Steps, less_communication
+from tests.benchmarks.steps import GLOO, NO_EXCHANGE, Steps, less_communication
 from tests.benchmarks.waiting import COLLSHIM, Shares
 from tests.benchmarks.waiting import rows as waiting_rows
 
@@ -147,13 +147,20 @@ def small(times: Mapping[str, Figure]) -> list[str]:
 def steps(times: Steps) -> list[str]:
     """Return the training steps over gloo and over the backend, and their ratios."""
     kinds = ("check off", "check on")
-    header = ["model", GLOO, *kinds, ALONE, *(f"{kind} / {GLOO}, p10" for kind in kinds), "communication, gloo / on"]
+    header = [
+        "model",
+        GLOO,
+        *kinds,
+        NO_EXCHANGE,
+        *(f"{kind} / {GLOO}, p10" for kind in kinds),
+        "communication, gloo / on",
+    ]
     rows = []
     for model, samples in times.items():
         reported = figures(samples)
         ratios = [f"{ratio_of_tenths(samples, kind, GLOO):.2f}" for kind in kinds]
         ratios.append(f"{less_communication(samples, 'check on'):.1f}")
-        rows.append([model, *(str(reported[kind]) for kind in (GLOO, *kinds, ALONE)), *ratios])
+        rows.append([model, *(str(reported[kind]) for kind in (GLOO, *kinds, NO_EXCHANGE)), *ratios])
     return ["### Steps of DistributedDataParallel, 2 ranks", "", *table(header, rows)]
 
 

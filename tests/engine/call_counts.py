@@ -16,7 +16,7 @@ from itertools import count as count_from
 from itertools import pairwise
 from pathlib import Path
 from types import FrameType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -149,6 +149,7 @@ def _calls(comm: Communicator) -> dict[str, Callable[[], object]]:
         "engine recv 16 B": recv if comm.rank == COUNTED else send,
         "torch all_reduce 16 B": lambda: dist.all_reduce(x),
         "torch all_reduce 4 MB": lambda: dist.all_reduce(large),
+        "torch all_reduce 4 MB, async_op": lambda: _waited(dist.all_reduce(large, async_op=True)),
         "torch all_reduce, new shape": lambda: dist.all_reduce(torch.ones(next(lengths))),
         "torch all_reduce 2 x 16 B, coalesced": partial(_coalesced, torch.ones(4), torch.ones(4)),
         "torch all_gather 16 B, list": lambda: dist.all_gather(parts, x),
@@ -158,6 +159,10 @@ def _calls(comm: Communicator) -> dict[str, Callable[[], object]]:
         "oneflow all_gather_into_tensor 16 B": lambda: flow.comm.all_gather_into_tensor(joined, x),
         "tensorflow all_gather 16 B": lambda: tensorflow.distribute.get_replica_context().all_gather(constant, axis=0),
     }
+
+
+def _waited(work: Any) -> None:
+    work.wait()
 
 
 def _coalesced(*tensors: torch.Tensor) -> None:

@@ -36,6 +36,8 @@ BOUNDS: dict[str, dict[str, Bound]] = {
         "engine send 16 B": ((53, 34), (53, 34)),
         "engine recv 16 B": ((71, 60), (23, 21)),
         "torch all_reduce 16 B": ((6, 4), (6, 4)),
+        "torch all_reduce 4 MB": ((6, 4), (6, 4)),
+        "torch all_reduce 4 MB, async_op": ((49, 37), (49, 37)),
         "torch all_reduce, new shape": ((180, 94), (180, 94)),
         "torch all_reduce 2 x 16 B, coalesced": ((38, 27), (38, 27)),
         "mindspore all_gather_into_tensor 16 B": ((66, 50), (48, 32)),

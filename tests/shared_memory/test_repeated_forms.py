@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,12 +18,12 @@ from tests.shared_memory.repeats import FEW, NEEDS_CORE, repeated, run
 pytestmark = [pytest.mark.processes, NEEDS_CORE]
 
 
-def _forms(value: float) -> dict[str, tuple[Callable[[], object], Callable[[], Any]]]:
-    """Return each form of a call, and how to read this rank's result."""
+def _forms(value: float, length: int) -> dict[str, tuple[Callable[[], object], Callable[[], Any]]]:
+    """Return each form of a call with tensors of this length, and how to read this rank's result."""
     rank, size = dist.get_rank(), dist.get_world_size()
-    x, out, joined = torch.full((3,), value + rank), torch.empty(3), torch.empty(3 * size)
-    many = torch.arange(3.0 * size) + 100 * rank + value
-    parts, outs, is_root = list(many.clone().chunk(size)), [torch.empty(3) for _ in range(size)], rank == 1
+    x, out, joined = torch.full((length,), value + rank), torch.empty(length), torch.empty(length * size)
+    many = torch.arange(float(length) * size) + 100 * rank + value
+    parts, outs, is_root = list(many.clone().chunk(size)), [torch.empty(length) for _ in range(size)], rank == 1
     each, eachs = torch.arange(1.0 * size) + 100 * rank + value, torch.empty(size)
     whole, one = x.clone(), torch.empty(1)
     return {
@@ -91,23 +92,24 @@ def test_functions_of_torch_are_repeated_over_the_backend(monkeypatch: pytest.Mo
     assert values[1]["all_to_all_single"] == [12.0, 13.0, 13.0, 14.0]
 
 
-def first_and_later() -> list[tuple[str, bool, bool]]:
+def first_and_later(length: int) -> list[tuple[str, bool, bool]]:
     """Return for each form whether the core repeats it, and whether it then computes what the first call computes."""
     found, firsts = [], {}
     for name in NAMES:
-        call, result = _forms(3.0)[name]
+        call, result = _forms(3.0, length)[name]
         call()
         firsts[name] = result().clone()
     for name in NAMES:
-        call, _ = _forms(1.0)[name]
+        call, _ = _forms(1.0, length)[name]
         is_repeated = repeated(call)
-        call, result = _forms(3.0)[name]
+        call, result = _forms(3.0, length)[name]
         call()
         found.append((name, is_repeated, torch.equal(result(), firsts[name])))
     return found
 
 
+@pytest.mark.parametrize("length", [3, 30_000], ids=["small", "larger than a slot"])
 @pytest.mark.parametrize("size", [2, 3])
-def test_every_form_is_repeated_with_the_same_result(size: int) -> None:
-    for rank in run(first_and_later, size):
+def test_every_form_is_repeated_with_the_same_result(size: int, length: int) -> None:
+    for rank in run(partial(first_and_later, length), size):
         assert rank == [(name, True, True) for name in NAMES]

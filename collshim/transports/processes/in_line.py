@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.autograd.graph import increment_version
 
 from collshim.arrays import Arrays
+from collshim.calls.collective import BROADCAST
 from collshim.calls.plan import Plan
 from collshim.calls.repeats import Pattern, Repeat
 from collshim.calls.site import Caller, user_frame
@@ -27,7 +28,7 @@ from collshim.transports.processes.comparison import SharedComparison
 from collshim.transports.processes.fingerprint import inline_tensor
 from collshim.transports.processes.shared_exchange import SharedExchange
 from collshim.transports.shared_memory import core
-from collshim.transports.shared_memory.far import addresses, reads_shares
+from collshim.transports.shared_memory.far import addresses, is_in_shares, reads_shares
 from collshim.transports.shared_memory.group import SharedMemory, given, written
 from collshim.transports.shared_memory.layout import FAR, INLINE
 from collshim.transports.waiting import FIRST_SLICE
@@ -38,6 +39,10 @@ _ONE = -1
 
 _PARTS = 16
 """The number of tensors in a list that the core takes."""
+
+_IN_SLOT, _ADDRESSES, _AND_INPUT, _AND_OUTPUT = range(4)
+"""What a rank posts: its data; or the addresses of its inputs, and then 0, or the input's or the output's address."""
+
 _DEPTH = 2
 """The least number of frames, the framework's included, from the function that repeats a call to the program's line."""
 
@@ -116,18 +121,28 @@ def _repeat(group: Any, shared: SharedMemory, poster: Any, plan: Plan, pattern: 
     """Return the ``Repeat`` of a plan's call with tensors of this pattern; None if the core does not take them."""
     given, gets = pattern.inputs, pattern.outputs
     nbytes = (1 if given[0] is None else given[0]) * given[1]
-    if pattern.timeout <= FIRST_SLICE or (nbytes > shared.room if plan.gives else reads_shares(plan, shared)):
+    is_far = nbytes > shared.room if plan.gives else reads_shares(plan, shared)
+    if pattern.timeout <= FIRST_SLICE or (is_far and not shared.reads_far):
         return None
     if any(count and not count == plan.size <= _PARTS for count, _ in (given, gets)):
         return None
-    return make_repeat(group, poster, plan, pattern, group.header_bytes)
+    return make_repeat(group, poster, plan, pattern, group.header_bytes, posts=_posts(plan) if is_far else _IN_SLOT)
 
 
-def make_repeat(group: Any, carrier: Any, plan: Plan, pattern: Pattern, header_bytes: int) -> Repeat:
+def _posts(plan: Plan) -> int:
+    """Return which addresses ``far.addresses`` posts, in terms of the core."""
+    if not is_in_shares(plan):
+        return _ADDRESSES
+    return _AND_INPUT if plan.collective is BROADCAST and plan.gives else _AND_OUTPUT
+
+
+def make_repeat(
+    group: Any, carrier: Any, plan: Plan, pattern: Pattern, header_bytes: int, *, posts: int = _IN_SLOT
+) -> Repeat:
     """Return the ``Repeat`` of a plan's call; ``carrier`` is the core's ``Poster`` or ``Messenger`` for it."""
     finds = Tensor, Tensor.data_ptr, sys._getframe, partial(_locate, header_bytes, group.checks)
     watched = pattern.allocate, pattern.prepare, pattern.posted, group.deferred, pattern.observers, block_options
-    kinds = pattern.in_place, plan.gives, plan.gets, pattern.counts, group.checks
+    kinds = pattern.in_place, plan.gives, plan.gets, pattern.counts, group.checks, posts
     sizes = *_numbers(*pattern.inputs), *_numbers(*pattern.outputs), _DEPTH
     repeat: Repeat = core.Repeat(carrier, plan, plan.carrier.agreed, pattern.alike, *finds, *watched, *kinds, *sizes)
     return repeat

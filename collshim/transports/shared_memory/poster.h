@@ -19,11 +19,13 @@ typedef struct {
 } gets_t;
 
 /* What Python needs to go on with a call: `prepare` makes the inputs and outputs that the plan takes, if not None; and
- * `slice`, the seconds of the wait before that; 0 if the caller does not wait. */
+ * `slice`, the seconds of the wait before that; 0 if the caller does not wait, or NO_LOOK. */
 typedef struct {
     PyObject *plan, *inputs, *outputs, *prepare;
     double now, slice;
 } rest_t;
+
+#define NO_LOOK -1.0 /* leave the call to Python at once */
 
 enum { GROUP, QUEUE, PENDING, AGREE, AGREE_END, POST, POST_END, COMPLETE, REST, INCREMENT, HELD };
 
@@ -62,8 +64,9 @@ static PyObject *start_alone(Poster *self, const agreed_t *agreed, const given_t
     uint32_t number = 0;
     PyObject *sequence = post_alone(self, given, &number);
     if (sequence == NULL || sequence == Py_None) return sequence;
-    if (rest->slice <= 0 && !is_crowded()) pass_soon(&self->ring->ring, POSTED, number, POST_LOOKS, false);
+    if (rest->slice == 0 && !is_crowded()) pass_soon(&self->ring->ring, POSTED, number, POST_LOOKS, false);
     int found = PyObject_SetAttr(held[PENDING], last_name, given->last);
+    if (found == 0 && rest->slice < 0) found = WAITING;
     if (found == 0) found = finish(self->ring, number, agreed->headers, &agreed->move, gets->out, gets->outs, rest->slice);
     if (found == DONE) {
         Py_DECREF(sequence);

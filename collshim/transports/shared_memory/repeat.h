@@ -20,6 +20,7 @@ typedef struct {
 } site_t;
 
 enum { ONE = -1 };
+enum { IN_SLOT, ADDRESSES, AND_INPUT, AND_OUTPUT };
 enum { PLAN, AGREED, ALIKE, TENSOR, ADDRESS, FRAME_AT, LOCATE, ALLOCATE, PREPARE, DELIVER, DEFERRED, OBSERVERS, OPTIONS, KEPT };
 
 typedef struct {
@@ -28,6 +29,7 @@ typedef struct {
     Messenger *messenger; /* NULL if it is a collective */
     PyObject *kept[KEPT];
     bool is_in_place, gives, gets, counts, has_sites;
+    int posts; /* the data; or the addresses of the inputs, with that of the shares: see far.py */
     int inputs, outputs;    /* the tensors of the lists; ONE if it is a tensor */
     uint64_t read, written; /* the bytes of each input and of each output */
     PyObject *depth;        /* how many frames above the caller of `call` the program's line may be */
@@ -38,12 +40,12 @@ typedef struct {
 
 static PyObject *repeat_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
     PyObject *carrier, *all[KEPT], *depth;
-    int in_place, gives, gets, counts, has_sites, inputs, outputs;
+    int in_place, gives, gets, counts, has_sites, posts, inputs, outputs;
     unsigned long long read, written;
     (void)keywords;
-    if (!PyArg_ParseTuple(arguments, "OOOOOOOOOOOOOOpppppiKiKO", &carrier, &all[PLAN], &all[AGREED], &all[ALIKE], &all[TENSOR],
+    if (!PyArg_ParseTuple(arguments, "OOOOOOOOOOOOOOpppppiiKiKO", &carrier, &all[PLAN], &all[AGREED], &all[ALIKE], &all[TENSOR],
                           &all[ADDRESS], &all[FRAME_AT], &all[LOCATE], &all[ALLOCATE], &all[PREPARE], &all[DELIVER],
-                          &all[DEFERRED], &all[OBSERVERS], &all[OPTIONS], &in_place, &gives, &gets, &counts, &has_sites, &inputs, &read, &outputs,
+                          &all[DEFERRED], &all[OBSERVERS], &all[OPTIONS], &in_place, &gives, &gets, &counts, &has_sites, &posts, &inputs, &read, &outputs,
                           &written, &depth))
         return NULL;
     bool is_message = Py_TYPE(carrier) == (PyTypeObject *)messenger_type;
@@ -55,7 +57,7 @@ static PyObject *repeat_new(PyTypeObject *type, PyObject *arguments, PyObject *k
     self->messenger = is_message ? (Messenger *)kept(carrier) : NULL;
     self->poster = is_message ? NULL : (Poster *)kept(carrier);
     for (int index = 0; index < KEPT; index++) self->kept[index] = kept(all[index]);
-    self->is_in_place = in_place, self->gives = gives, self->gets = gets, self->counts = counts, self->has_sites = has_sites;
+    self->is_in_place = in_place, self->gives = gives, self->gets = gets, self->counts = counts, self->has_sites = has_sites, self->posts = posts;
     self->inputs = inputs, self->outputs = outputs, self->read = read, self->written = written, self->depth = kept(depth);
     return (PyObject *)self;
 }
@@ -174,6 +176,25 @@ static PyObject *pass_message(Repeat *self, PyObject *array, PyObject *out, cons
     return work;
 }
 
+static void give_data(const Repeat *self, const places_t *places, given_t *given) {
+    if (!self->gives) return;
+    if (self->inputs == ONE)
+        given->data = places->all[0];
+    else
+        given->parts = places->all;
+    given->nbytes = self->read * (uint64_t)places->inputs;
+}
+
+/* Post the addresses of the inputs, and then that of the memory in which the other ranks find shares, or 0. */
+static void give_addresses(const Repeat *self, const places_t *places, const char **addresses, given_t *given) {
+    Py_ssize_t count = self->gives ? places->inputs : 0;
+    for (Py_ssize_t index = 0; index < count; index++) addresses[index] = places->all[index];
+    addresses[count] = self->posts == AND_INPUT ? places->all[0] : self->posts == AND_OUTPUT ? places->written[0] : NULL;
+    given->kind = FAR;
+    given->data = (char *)addresses;
+    given->nbytes = (uint64_t)(count + 1) * sizeof *addresses;
+}
+
 /* Make the collective, and wait for a slice; or, if the caller waits later, only if all ranks have posted it already. */
 static PyObject *call_alone(Repeat *self, PyObject *array, PyObject *out, const places_t *places, double now, bool waits) {
     site_t *site = site_of(self);
@@ -183,12 +204,15 @@ static PyObject *call_alone(Repeat *self, PyObject *array, PyObject *out, const 
     PyObject *known = kept(site->known);
     given_t given = {kept(site->header), kept(site->last), INLINE, NULL, NULL, 0};
     gets_t gets = {NULL, NULL, self->gets && self->counts ? out : Py_None};
-    if (self->gives && self->inputs == ONE) given.data = places->all[0];
-    if (self->gives && self->inputs != ONE) given.parts = places->all;
-    if (self->gives) given.nbytes = self->read * (uint64_t)places->inputs;
+    const char *addresses[PARTS + 1];
+    if (self->posts == IN_SLOT)
+        give_data(self, places, &given);
+    else
+        give_addresses(self, places, addresses, &given);
     if (self->gets && self->outputs == ONE) gets.out = places->written[0];
     if (self->gets && self->outputs != ONE) gets.outs = places->written;
     rest_t rest = {self->kept[PLAN], array, out, self->kept[PREPARE], now, waits ? self->poster->slice : 0};
+    if (!waits && self->posts != IN_SLOT) rest.slice = NO_LOOK; /* a thread moves larger data while the program goes on */
     PyObject *work = start_alone(self->poster, &agreed, &given, &gets, &rest), *started = work;
     if (!waits && work != NULL && work != Py_None) {
         work = PyObject_CallFunctionObjArgs(self->kept[DELIVER], started, array, out, given.last, known, NULL);

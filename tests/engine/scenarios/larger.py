@@ -23,8 +23,8 @@ from tests.engine.worlds import Outcome, attempt, world
 LENGTH = 150_000
 """Numbers of a rank, or of each of its parts; a multiple of the number of ranks. They fill several blocks."""
 
-ROUNDS = 3
-"""The first call of its kind is compared in Python, and the others in the core."""
+ROUNDS = 4
+"""The first call of its kind is compared in Python, the second in the core, and the last is repeated by it."""
 
 SIZE = 3
 
