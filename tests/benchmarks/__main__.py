@@ -131,12 +131,8 @@ def _lines(effort: Effort, ops: Sequence[str], sections: Sequence[str]) -> Itera
     """Yield each line as soon as it is known; the goals, which need all results, come last."""
     start = time.monotonic()
     yield from (*page.origin(), HEAD, "")
-    findings = goals.Findings({})
-    if "shared" in sections:
-        of_one_host: list[one_host.Times] = []
-        findings = findings._replace(one_host=of_one_host)
-        yield from _shared(effort, ops, of_one_host)
-    yield from _for_users(effort, sections)
+    findings = goals.Findings({}, [])
+    yield from _for_users(effort, ops, sections, findings.one_host)
     if "host" in sections:
         findings = findings._replace(host=host.measure_host(ops, max(10, int(150 * effort.share))))
         yield from tables.host(findings.host)
@@ -164,8 +160,12 @@ def _lines(effort: Effort, ops: Sequence[str], sections: Sequence[str]) -> Itera
     print(f"{time.monotonic() - start:.0f} s", file=sys.stderr)
 
 
-def _for_users(effort: Effort, sections: Sequence[str]) -> Iterator[str]:
-    """Measure what users get who change nothing."""
+def _for_users(
+    effort: Effort, ops: Sequence[str], sections: Sequence[str], found: list[one_host.Times]
+) -> Iterator[str]:
+    """Measure what users get who change nothing; ``found`` gets the times of two processes of one host."""
+    if "shared" in sections:
+        yield from _shared(effort, ops, found)
     if "waiting" in sections:
         yield from tables.waiting(waiting.measure_waiting(max(0.1, 5 * effort.share)))
     if "making" in sections:

@@ -65,10 +65,10 @@ class Findings(NamedTuple):
     """All measured results; those that were not measured are empty."""
 
     cells: Measured
+    one_host: list[Times]
     host: Host = MappingProxyType({})
     adapter: Tables = MappingProxyType({})
     forms: Forms | None = None
-    one_host: Sequence[Times] = ()
     small: Mapping[str, Figure] = MappingProxyType({})
     steps: Steps = MappingProxyType({})
 

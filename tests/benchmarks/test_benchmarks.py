@@ -89,7 +89,7 @@ def test_goals_of_one_host_take_the_worst_size_and_the_faster_mpi() -> None:
         samples: dict[str, list[float]] = {"gloo": [small], SHIM: [1.0], mpi: [large]}
         return {"all_reduce": {4: samples, 1 << 12: {"gloo": [50.0], SHIM: [1.0], mpi: [4.0]}}}
 
-    found = list(goals.goals(goals.Findings({}, one_host=[times("a", 41.0, 2.0), times("b", 45.0, 1.0)])))
+    found = list(goals.goals(goals.Findings({}, [times("a", 41.0, 2.0), times("b", 45.0, 1.0)])))
     assert [(goal.measured, goal.reached) for goal in found] == [
         ("4 B 41.0, 4 KB 50.0", True),
         ("4 B 1.0, 4 KB 4.0", True),
