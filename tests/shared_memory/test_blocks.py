@@ -1,4 +1,4 @@
-"""Where the system forbids ranks to read each other's memory, calls of larger data are right, and fail as elsewhere."""
+"""Calls of larger data are right, and fail as usual, if the system forbids ranks to read each other's memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = [
 
 
 def passes(seconds: float, *words: str) -> None:
-    """Run pytest with these words where reads are forbidden; fail with its output if it fails."""
+    """Run pytest with these words, without reads; fail with its output if it fails."""
     done = run([sys.executable, "-m", "tests.shared_memory.without_reads", "-q", "-k", READS, *words], seconds, ROOT)
     assert done.status == 0, done.output
     assert " passed" in done.output

@@ -1,4 +1,4 @@
-"""Run pytest, and all processes that it starts, where no process may read or write another one's memory.
+"""Run pytest, and all processes that it starts, so that none of them may read or write another one's memory.
 
 ``python -m tests.shared_memory.without_reads`` takes pytest's arguments. The system refuses ``process_vm_readv``, as
 some containers do, through a filter of system calls (seccomp), which every child inherits.
