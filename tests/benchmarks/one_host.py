@@ -238,7 +238,8 @@ def main() -> None:
     mpi = _mpi()
     store = mpi.bcast(free_port() if mpi.rank == 0 else None)
     os.environ |= {"RANK": str(mpi.rank), "WORLD_SIZE": str(mpi.size), "MASTER_ADDR": "127.0.0.1"}
-    os.environ |= {"MASTER_PORT": str(store), "LOCAL_RANK": str(mpi.rank), "LOCAL_WORLD_SIZE": str(mpi.size)}
+    local = os.environ.get("OMPI_COMM_WORLD_LOCAL_RANK", str(mpi.rank))  # Open MPI numbers a host's ranks by itself
+    os.environ |= {"MASTER_PORT": str(store), "LOCAL_RANK": local, "LOCAL_WORLD_SIZE": str(mpi.size)}
     found = mpi.gather(among(asked))
     if mpi.rank == 0:
         print(json.dumps(_slowest(found)), flush=True)
