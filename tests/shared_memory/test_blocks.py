@@ -13,7 +13,7 @@ from tests.shared_memory.protocol.building import run
 from tests.shared_memory.without_reads import NUMBERS
 
 ROOT = Path(__file__).parents[2]
-READS = " and ".join(
+SELECTED = " and ".join(
     f"not {name}"
     for name in (
         "cannot_be_read",
@@ -23,7 +23,7 @@ READS = " and ".join(
         "test_call_counts",
     )
 )
-"""Leaves out the tests of reads, and of how few Python calls a call takes with them."""
+"""Selects all tests, except those of reads, and of how few Python calls a call takes with them."""
 
 pytestmark = [
     pytest.mark.processes,
@@ -34,7 +34,7 @@ pytestmark = [
 
 def passes(seconds: float, *words: str) -> None:
     """Run pytest with these words, without reads; fail with its output if it fails."""
-    done = run([sys.executable, "-m", "tests.shared_memory.without_reads", "-q", "-k", READS, *words], seconds, ROOT)
+    done = run([sys.executable, "-m", "tests.shared_memory.without_reads", "-q", "-k", SELECTED, *words], seconds, ROOT)
     assert done.status == 0, done.output
     assert " passed" in done.output
 

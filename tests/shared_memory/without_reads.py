@@ -26,7 +26,7 @@ class _Program(ctypes.Structure):
 
 
 def forbid_reads() -> None:
-    """Forbid them to this process and to its children, for good.
+    """Forbid this process and its children to read or write another process's memory, for good.
 
     Raises:
         OSError: the system has no such filters.

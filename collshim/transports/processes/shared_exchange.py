@@ -43,7 +43,7 @@ class SharedExchange(Exchange):
     """The result that the core writes, kept here so that an interrupted call can go on with it."""
 
     def post(self, shared: SharedMemory, header: bytes) -> None:
-        """Post the call with this rank's input or, if that is larger than a slot, its addresses."""
+        """Post the call with this rank's input or, if that is larger than a slot, with its addresses or its length."""
         inputs, plan = self.inputs, self.plan
         fits, data = inline_tensor(inputs, shared.room)
         kind = INLINE if fits else ABSENT
